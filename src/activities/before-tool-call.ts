@@ -1,0 +1,104 @@
+import type { Agent } from '../agent/agent.ts';
+import { validateArguments } from '../agent/validate-arguments.ts';
+import type { CallPlan, GateInput, GateResult } from '../common/effects.ts';
+import { errorText } from '../common/errors.ts';
+import type { ToolOutcomeKind } from '../common/events.ts';
+import { canonicalJson } from '../common/json.ts';
+import type { AssistantMessage, ToolCall } from '../common/messages.ts';
+import type { AgentContext } from '../common/policy.ts';
+import type { SettledCall } from '../store/types.ts';
+import { type Effect, runEffect } from './effect.ts';
+import { tryHook } from './hook-call.ts';
+import { putJson } from './model/build-request.ts';
+import { agentOf, type Runtime } from './runtime.ts';
+import { callAt, hookContext, readReply } from './tools/call.ts';
+import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
+
+/**
+ * The gate before tools: for each call in source order its start, argument validation, beforeToolCall. What was decided
+ * for a call is kept before the next one is looked at, so a worker that dies in a hook repeats that one hook at most.
+ */
+export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<GateResult> {
+  const place = {
+    effect: `${input.entryId}/gate/${input.indexes[0]}`,
+    runId: input.runId,
+    turn: input.turn,
+  };
+  return runEffect(runtime, place, async (effect) => {
+    const agent = agentOf(runtime, input.agent);
+    const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
+    const context = await hookContext(runtime, effect, agent, input.entryId);
+    const calls: CallPlan[] = [];
+    for (const index of input.indexes) {
+      const call = callAt(message, index);
+      await effect.commit({ records: [startRecord(input.entryId, index, call)] });
+      const decision = await effect.once(`call/${index}`, () => decide(runtime, effect, agent, message, call, context));
+      if ('args' in decision) calls.push({ index, name: call.name, state: 'ready', ...decision.args });
+      else calls.push(await refuse(effect, input, call, index, decision));
+    }
+    await effect.commit({ result: JSON.parse(JSON.stringify({ calls })) });
+    return { calls };
+  });
+}
+
+type Decision = { args: { args?: string } } | { outcome: ToolOutcomeKind; reason: string };
+
+async function decide(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+  assistantMessage: AssistantMessage,
+  call: ToolCall,
+  context: AgentContext,
+): Promise<Decision> {
+  if (effect.stopReason() === 'abort') return aborted;
+  const tool = agent.tools.find((candidate) => candidate.name === call.name);
+  if (tool === undefined) return { outcome: 'not_found', reason: `Tool ${call.name} not found` };
+  const validated = validateArguments(tool, call);
+  if (!validated.ok) return { outcome: 'invalid_arguments', reason: validated.reason };
+  const hook = agent.beforeToolCall;
+  if (hook === undefined) {
+    return {
+      outcome: 'blocked',
+      reason: 'The gate of this tool is not available on this worker, so the call was not let through.',
+    };
+  }
+  const { args } = validated;
+  const before = canonicalJson(args);
+  try {
+    const result = await tryHook(effect.signal, () =>
+      hook({ assistantMessage, toolCall: call, args, context }, effect.signal),
+    );
+    // Abort wins over the hook's word, a worker's shutdown leaves the question to the next attempt.
+    if (effect.stopReason() === 'abort') return aborted;
+    if (result?.block) return { outcome: 'blocked', reason: result.reason || 'Tool execution was blocked' };
+  } catch (error) {
+    if (effect.stopReason() === 'abort') return aborted;
+    if (effect.signal.aborted) throw error;
+    return { outcome: 'failed', reason: errorText(error) };
+  }
+  return { args: canonicalJson(args) === before ? {} : { args: await putJson(runtime, args) } };
+}
+
+const aborted: Decision = { outcome: 'aborted', reason: 'Operation aborted' };
+
+async function refuse(
+  effect: Effect,
+  input: GateInput,
+  call: ToolCall,
+  index: number,
+  { outcome, reason }: { outcome: ToolOutcomeKind; reason: string },
+): Promise<CallPlan> {
+  const settled: SettledCall = {
+    entryId: input.entryId,
+    index,
+    outcome,
+    result: textOutcome(reason),
+    isError: true,
+    timestamp: Date.now(),
+    sequential: input.sequential,
+  };
+  await effect.commit({ settle: [settled] });
+  const toolResult = input.wantMessage ? { toolResult: toResultMessage(call, settled) } : {};
+  return { index, name: call.name, state: 'settled', terminate: false, ...toolResult };
+}

@@ -1,0 +1,189 @@
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { EverturnError, isEverturnError, toErrorInfo } from '../common/errors.ts';
+import type { Json } from '../common/json.ts';
+import type { Commit, CommitResult, Fence } from '../store/types.ts';
+import type { Runtime } from './runtime.ts';
+
+const heartbeatMs = 500;
+/** A defect in our own code is tried this often, then ends the run with code `internal`. */
+const defectAttempts = 5;
+/** Lifts the attempt of a settling call above every attempt of the effect that it settles: those are fenced from then on. */
+const settlingAttempt = 1_000_000;
+
+/** Why an effect is asked to stop. `abort` ends the run; `shutdown` and `lost` leave the work to another attempt. */
+export type StopReason = 'abort' | 'shutdown' | 'lost';
+
+/** One attempt of an effect. */
+export interface Effect {
+  fence: Fence;
+  attempt: number;
+  /** Fires on abort, on worker shutdown, and when another attempt has taken over. */
+  signal: AbortSignal;
+  stopReason(): StopReason | undefined;
+  commit(commit: Commit): Promise<CommitResult>;
+  /** Does something once for all attempts: what it gave is kept, and a retry gets it back without doing it again. */
+  once<T>(name: string, make: () => Promise<T>): Promise<T>;
+}
+
+export interface EffectPlace {
+  /** Names the effect in the session. */
+  effect: string;
+  runId?: string;
+  turn?: number;
+  /** True: settles the effect of this name instead of carrying it out. */
+  settling?: boolean;
+}
+
+/**
+ * Runs one attempt of an effect: it heartbeats, hears of aborts, is fenced, and gives back the stored outcome when an
+ * earlier attempt got that far. Errors leave as typed failures that are retryable or not on purpose.
+ */
+export async function runEffect<Result>(
+  runtime: Runtime,
+  place: EffectPlace,
+  body: (effect: Effect) => Promise<Result>,
+): Promise<Result> {
+  const context = Context.current();
+  const fence = fenceOf(place);
+  const stop = new Stop(runtime, fence, context);
+  const heartbeat = setInterval(() => context.heartbeat(), heartbeatMs);
+  try {
+    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence));
+    if (begun.result !== undefined) return begun.result as Result;
+    if (begun.abortRequested) stop.fire('abort');
+    const steps = begun.steps;
+    return await body({
+      fence,
+      attempt: fence.attempt,
+      signal: stop.signal,
+      stopReason: () => stop.reason,
+      commit: (commit) => runtime.store.commit(fence, commit),
+      once: async (name, make) => {
+        const kept = steps[name];
+        if (kept !== undefined) return (kept as { value: never }).value;
+        const value = await make();
+        const saved = await runtime.store.saveStep(fence, name, { value: (value ?? null) as Json });
+        return (saved as { value: never }).value;
+      },
+    });
+  } catch (error) {
+    throw toFailure(error, fence.attempt, stop.reason);
+  } finally {
+    clearInterval(heartbeat);
+    stop.end();
+  }
+}
+
+/** One fenced write without a beginning of its own: repeated, it changes nothing since all of its keys are unique. */
+export async function runWrite<Result>(
+  runtime: Runtime,
+  place: EffectPlace,
+  body: (fence: Fence) => Promise<Result>,
+): Promise<Result> {
+  const fence = fenceOf(place);
+  try {
+    return await withOwnership(runtime, fence, () => body(fence));
+  } catch (error) {
+    throw toFailure(error, fence.attempt, undefined);
+  }
+}
+
+function fenceOf(place: EffectPlace): Fence {
+  const { info } = Context.current();
+  if (info.workflowExecution === undefined) throw new EverturnError('internal', 'effects run in a workflow only');
+  return {
+    sessionId: info.workflowExecution.workflowId,
+    workflowRunId: info.workflowExecution.runId,
+    effect: place.effect,
+    attempt: place.settling ? settlingAttempt + info.attempt : info.attempt,
+    ...(place.runId === undefined ? {} : { runId: place.runId }),
+    ...(place.turn === undefined ? {} : { turn: place.turn }),
+  };
+}
+
+/**
+ * After `workflow reset` the session's owner in the store is the run before the reset. Temporal alone knows which
+ * workflow run is the living one, so it is asked: that one takes the session over, any other stays fenced.
+ */
+async function withOwnership<T>(runtime: Runtime, fence: Fence, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!isEverturnError(error, 'fenced') || fenceReason(error) !== 'owner' || !(await isLivingRun(fence))) throw error;
+    const session = await runtime.store.readSession(fence.sessionId);
+    if (session === undefined) throw error;
+    await runtime.store.openSession({
+      sessionId: fence.sessionId,
+      workflowRunId: fence.workflowRunId,
+      defaults: session,
+      ...(fence.runId === undefined ? {} : { continuingRunId: fence.runId }),
+    });
+    return call();
+  }
+}
+
+function fenceReason(error: EverturnError): unknown {
+  return (error.details as { reason?: unknown } | undefined)?.reason;
+}
+
+async function isLivingRun(fence: Fence): Promise<boolean> {
+  const handle = Context.current().client.workflow.getHandle(fence.sessionId);
+  const { runId, status } = await handle.describe();
+  return runId === fence.workflowRunId && status.name === 'RUNNING';
+}
+
+function toFailure(error: unknown, attempt: number, stopped: StopReason | undefined): unknown {
+  if (error instanceof ApplicationFailure) return error;
+  const info = toErrorInfo(error);
+  const known = isEverturnError(error);
+  const retryable =
+    stopped === 'shutdown' || stopped === 'lost' || (known ? error.retryable : attempt < defectAttempts);
+  return ApplicationFailure.create({
+    type: info.code,
+    message: info.message,
+    nonRetryable: !retryable,
+    details: [info],
+    ...(error instanceof Error ? { cause: error } : {}),
+  });
+}
+
+class Stop {
+  reason: StopReason | undefined;
+  private readonly controller = new AbortController();
+  private readonly unwatch: () => void;
+  private readonly context: Context;
+  private readonly onCancel = () => this.fire(this.cancelReason());
+
+  constructor(runtime: Runtime, fence: Fence, context: Context) {
+    this.context = context;
+    if (context.cancellationSignal.aborted) this.onCancel();
+    else context.cancellationSignal.addEventListener('abort', this.onCancel, { once: true });
+    this.unwatch =
+      fence.runId === undefined
+        ? () => {}
+        : runtime.controls.watch(fence.sessionId, fence.runId, () => this.fire('abort'));
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  fire(reason: StopReason): void {
+    if (this.reason !== undefined) return;
+    this.reason = reason;
+    this.controller.abort(
+      new EverturnError('cancelled', reason === 'abort' ? 'Operation aborted' : 'The worker stops'),
+    );
+  }
+
+  end(): void {
+    this.context.cancellationSignal.removeEventListener('abort', this.onCancel);
+    this.unwatch();
+  }
+
+  private cancelReason(): StopReason {
+    const details = this.context.cancellationDetails;
+    if (details?.cancelRequested) return 'abort';
+    return details?.workerShutdown ? 'shutdown' : 'lost';
+  }
+}

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import type { Agent } from '../agent/agent.ts';
+import type { Tool, ToolContext } from '../agent/tool.ts';
+import { validateArguments } from '../agent/validate-arguments.ts';
+import type { ToolInput, ToolResult } from '../common/effects.ts';
+import { EverturnError, errorText, isEverturnError } from '../common/errors.ts';
+import type { ToolOutcomeKind } from '../common/events.ts';
+import { toolResultEntryId } from '../common/ids.ts';
+import { canonicalJson, type Json } from '../common/json.ts';
+import type { ToolCall } from '../common/messages.ts';
+import { toTotals } from '../common/usage.ts';
+import type { ClaimResult, SettledCall } from '../store/types.ts';
+import { type Effect, runEffect } from './effect.ts';
+import { tryHook } from './hook-call.ts';
+import { readJson } from './model/build-request.ts';
+import { agentOf, type Runtime } from './runtime.ts';
+import { callAt, hookContext, readReply } from './tools/call.ts';
+import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
+import { type Executed, runTool } from './tools/run-tool.ts';
+
+/**
+ * One call of a tool. The claim is written before the tool is entered, the result (after afterToolCall) with the event
+ * and, once the batch is complete, the messages: each in one transaction. A worker that dies in between leaves the claim,
+ * and what happens then is the tool's replay kind. Only the patched result leaves this process.
+ */
+export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolResult> {
+  const place = {
+    effect: `${input.entryId}/${input.index}/tool`,
+    runId: input.runId,
+    turn: input.turn,
+  };
+  return runEffect(runtime, place, async (effect) => {
+    const agent = agentOf(runtime, input.agent);
+    const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
+    const work: Work = { runtime, effect, agent, input, call: callAt(message, input.index) };
+    if (effect.stopReason() === 'abort') return settle(work, failed('aborted', 'Operation aborted'));
+    const tool = agent.tools.find((candidate) => candidate.name === work.call.name);
+    if (tool === undefined) return settle(work, failed('not_found', `Tool ${work.call.name} not found`));
+    const args = await argumentsOf(work, tool);
+    if (!args.ok) return settle(work, failed('invalid_arguments', args.reason));
+    const claim = await runtime.store.claimTool(effect.fence, {
+      entryId: input.entryId,
+      index: input.index,
+      toolName: tool.name,
+      replay: tool.replay,
+      argsDigest: createHash('sha256').update(canonicalJson(args.args)).digest('hex'),
+      start: startRecord(input.entryId, input.index, work.call),
+    });
+    if (claim.state === 'settled') return toResult(work, claim.settled);
+    const run = () => enter(work, tool, args.args, claim);
+    // With a hook to come the result is kept first: a worker that dies in the hook does not cost the execution.
+    const executed = await (agent.afterToolCall === undefined ? run() : effect.once('executed', run));
+    return settle(work, await patch(work, message, args.args, executed));
+  });
+}
+
+interface Work {
+  runtime: Runtime;
+  effect: Effect;
+  agent: Agent;
+  input: ToolInput;
+  call: ToolCall;
+}
+
+async function argumentsOf({ runtime, input, call }: Work, tool: Tool): Promise<ReturnType<typeof validateArguments>> {
+  if (input.args === undefined) return validateArguments(tool, call);
+  return { ok: true, args: await readJson(runtime, input.args) };
+}
+
+type Open = Exclude<ClaimResult, { state: 'settled' }>;
+
+async function enter(work: Work, tool: Tool, args: unknown, claim: Open): Promise<Executed> {
+  const { runtime, effect, input } = work;
+  const timeout = AbortSignal.timeout(tool.timeoutMs);
+  const signal = AbortSignal.any([effect.signal, timeout]);
+  const context = toolContext(work, signal, claim);
+  if (claim.state === 'unknown') return reconcile(tool, args, context, claim.progress);
+  const executed = await runTool(tool, args, context, {
+    signal,
+    graceMs: runtime.graceMs,
+    reason: () => stopReason(effect, tool),
+  });
+  if (effect.stopReason() === 'shutdown' && tool.replay !== 'never' && executed.outcome !== 'completed') {
+    throw new EverturnError('cancelled', `The worker stopped while ${tool.name} ran.`, { retryable: true });
+  }
+  void executed.late?.then(
+    (late) => keepLate(runtime, effect.fence.sessionId, input, { result: late as unknown as Json }),
+    (error: unknown) => keepLate(runtime, effect.fence.sessionId, input, { error: errorText(error) }),
+  );
+  return { outcome: executed.outcome, result: executed.result, isError: executed.isError };
+}
+
+function stopReason(effect: Effect, tool: Tool): { outcome: ToolOutcomeKind; text: string } {
+  if (effect.stopReason() === 'abort') return { outcome: 'aborted', text: 'Operation aborted' };
+  if (effect.stopReason() !== undefined) return { outcome: 'unknown', text: 'The worker was shut down' };
+  return { outcome: 'failed', text: `Tool ${tool.name} timed out after ${tool.timeoutMs} ms` };
+}
+
+function toolContext({ runtime, effect, input, call }: Work, signal: AbortSignal, claim: Open): ToolContext {
+  const { sessionId } = effect.fence;
+  const entryId = toolResultEntryId(input.entryId, input.index);
+  const live = runtime.deltas.open({ sessionId, runId: input.runId, entryId, attempt: effect.attempt });
+  return {
+    sessionId,
+    runId: input.runId,
+    toolCallId: call.id,
+    // Ids of calls come from the provider and may repeat: the entry and the index do not.
+    idempotencyKey: `${sessionId}/${entryId}`,
+    attempt: claim.state === 'again' ? claim.entries : 1,
+    signal,
+    ...('progress' in claim && claim.progress !== undefined ? { lastProgress: claim.progress } : {}),
+    onUpdate: (partialResult) =>
+      live.push({ type: 'tool_update', toolCallId: call.id, toolName: call.name, partialResult }),
+    progress: (note) => runtime.store.saveProgress(effect.fence, input.entryId, input.index, note),
+  };
+}
+
+async function reconcile(
+  tool: Tool,
+  args: unknown,
+  context: ToolContext,
+  progress: Json | undefined,
+): Promise<Executed> {
+  let note = progress === undefined ? '' : ` It last reported: ${JSON.stringify(progress)}.`;
+  if (tool.reconcile !== undefined) {
+    try {
+      const found = await tool.reconcile(args, context);
+      if (found !== undefined)
+        return await runTool({ ...tool, execute: async () => found }, args, context, {
+          signal: context.signal,
+          graceMs: 0,
+          reason: () => ({ outcome: 'unknown', text: 'Interrupted' }),
+        });
+    } catch (error) {
+      note += ` Finding out failed: ${errorText(error)}.`;
+    }
+  }
+  return failed(
+    'unknown',
+    `Interrupted, outcome unknown: the worker was lost after ${tool.name} had started. It may or may not have taken effect.${note} Check before you do it again.`,
+  );
+}
+
+/** afterToolCall sees only executions, as in pi. Its fields win where they are neither undefined nor null. */
+async function patch(
+  work: Work,
+  assistantMessage: Awaited<ReturnType<typeof readReply>>,
+  args: unknown,
+  executed: Executed,
+): Promise<Executed> {
+  const { runtime, effect, agent, input, call } = work;
+  const hook = agent.afterToolCall;
+  if (hook === undefined || executed.outcome === 'unknown') return executed;
+  return effect.once('patched', async () => {
+    const context = await hookContext(runtime, effect, agent, input.entryId);
+    try {
+      const { result, isError } = executed;
+      const change = await tryHook(effect.signal, () =>
+        hook({ assistantMessage, toolCall: call, args, result, isError, context }, effect.signal),
+      );
+      if (change === undefined || change === null) return executed;
+      const usage = change.usage ?? result.usage;
+      const terminate = change.terminate ?? result.terminate;
+      const patched: Executed = {
+        outcome: executed.outcome,
+        isError: change.isError ?? isError,
+        result: {
+          content: change.content ?? result.content,
+          details: change.details ?? result.details,
+          ...(usage === undefined ? {} : { usage }),
+          ...(terminate === undefined ? {} : { terminate }),
+        },
+      };
+      return patched;
+    } catch (error) {
+      if (effect.stopReason() !== undefined && effect.stopReason() !== 'abort') throw error;
+      return failed('failed', errorText(error));
+    }
+  });
+}
+
+async function settle(work: Work, executed: Executed): Promise<ToolResult> {
+  const { runtime, effect, input, call } = work;
+  const settled: SettledCall = {
+    entryId: input.entryId,
+    index: input.index,
+    outcome: executed.outcome,
+    result: executed.result,
+    isError: executed.isError,
+    timestamp: Date.now(),
+    sequential: input.sequential,
+    before: [startRecord(input.entryId, input.index, call)],
+  };
+  const result = toResult(work, settled);
+  const { usage } = settled.result;
+  await runtime.deltas.flush();
+  try {
+    await effect.commit({
+      settle: [settled],
+      ...(usage === undefined ? {} : { usage: toTotals(usage) }),
+      result: JSON.parse(JSON.stringify(result)),
+    });
+  } catch (error) {
+    // Another attempt has settled the call meanwhile: the true result is kept beside what the model was told.
+    if (isEverturnError(error, 'fenced'))
+      await keepLate(runtime, effect.fence.sessionId, input, { result: settled.result as unknown as Json });
+    throw error;
+  }
+  return result;
+}
+
+function toResult({ input, call }: Work, settled: SettledCall): ToolResult {
+  const { usage, terminate } = settled.result;
+  return {
+    index: input.index,
+    outcome: settled.outcome,
+    terminate: terminate === true,
+    ...(usage === undefined ? {} : { usage: toTotals(usage) }),
+    ...(input.wantMessage ? { toolResult: toResultMessage(call, settled) } : {}),
+  };
+}
+
+async function keepLate(runtime: Runtime, sessionId: string, input: ToolInput, late: Json): Promise<void> {
+  try {
+    await runtime.store.addLateResult(sessionId, input.entryId, input.index, late);
+  } catch (error) {
+    runtime.onNotice(`The late result of call ${input.entryId}/${input.index} could not be kept: ${errorText(error)}`);
+  }
+}
+
+function failed(outcome: ToolOutcomeKind, text: string): Executed {
+  return { outcome, result: textOutcome(text), isError: true };
+}

@@ -1,0 +1,35 @@
+import type { Models } from '@earendil-works/pi-ai';
+import type { Agent } from '../agent/agent.ts';
+import { EverturnError } from '../common/errors.ts';
+import type { ContextCache } from '../session/context-cache.ts';
+import type { Store } from '../store/types.ts';
+import type { DeltaWriter } from '../stream/delta-writer.ts';
+import type { ControlWatcher } from './control-watcher.ts';
+
+/** What the effects of one worker share. */
+export interface Runtime {
+  store: Store;
+  agents: ReadonlyMap<string, Agent>;
+  models: Models;
+  contexts: ContextCache;
+  deltas: DeltaWriter;
+  controls: ControlWatcher;
+  /** Milliseconds that a tool or stream has to return after its signal fired. */
+  graceMs: number;
+  /** Tells the operator of something that no result can carry. */
+  onNotice(text: string): void;
+}
+
+/** @throws EverturnError `unknown_agent`, retryable while a rolling deploy may still bring the agent */
+export function agentOf(runtime: Runtime, name: string): Agent {
+  const agent = runtime.agents.get(name);
+  if (agent !== undefined) return agent;
+  const known = [...runtime.agents.keys()].join(', ') || 'none';
+  throw new EverturnError(
+    'unknown_agent',
+    `This worker has no agent "${name}", it has: ${known}. Add it to createWorker({ agents }).`,
+    {
+      details: { agent: name },
+    },
+  );
+}

@@ -1,0 +1,159 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { Agent } from '../agent/agent.ts';
+import type { ModelInput, ModelResult } from '../common/effects.ts';
+import { type ErrorInfo, EverturnError } from '../common/errors.ts';
+import type { AssistantMessage } from '../common/messages.ts';
+import { emptyUsage, noUsage } from '../common/usage.ts';
+import { type Effect, runEffect } from './effect.ts';
+import { buildRequest } from './model/build-request.ts';
+import { toDelta } from './model/live.ts';
+import type { ModelOutcome } from './model/outcome.ts';
+import { replyCommit } from './model/reply-commit.ts';
+import { checkModelAuth, resolveModel } from './model/resolve-model.ts';
+import { streamModel } from './model/stream-model.ts';
+import { agentOf, type Runtime } from './runtime.ts';
+
+const maxRetryDelayMs = 60_000;
+/** A server that asks for more is asked again after this: quotas that reset at midnight are looked at hourly. */
+const maxRetryAfterMs = 3_600_000;
+
+/**
+ * One reply of the model. In the log before the request: everything the workflow gave to write. After it, in one
+ * transaction: the message and what its calls need. A worker that dies in between costs one more request with the same
+ * content; one that dies after it costs nothing, the next attempt finds the reply.
+ */
+export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Promise<ModelResult> {
+  const place = {
+    effect: `${input.runId}/t${input.turn}/model`,
+    runId: input.runId,
+    turn: input.turn,
+    settling: input.aborted,
+  };
+  return runEffect(runtime, place, async (effect) => {
+    const written = await effect.commit({
+      records: input.write,
+      ...(input.openRun === undefined ? {} : { openRun: { runId: input.runId, token: input.openRun } }),
+    });
+    if (written.duplicateRun !== undefined) return repeatedRun(effect, input);
+    const agent = agentOf(runtime, input.agent);
+    if (input.aborted || effect.stopReason() === 'abort')
+      return finish(effect, agent, input, abortedMessage(input), undefined);
+    const items = await runtime.contexts.read(effect.fence.sessionId, written.leaf);
+    const outcome = await request(runtime, effect, agent, input, items);
+    return settle(effect, agent, input, outcome);
+  });
+}
+
+/** The run has its records already; only what the queues did since may be new. */
+async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResult> {
+  const records = input.write.filter((record) => record.kind === 'event' && !record.key.startsWith(`${input.runId}/`));
+  const { leaf } = await effect.commit({ records });
+  return {
+    duplicate: true,
+    entryId: input.entryId,
+    leaf,
+    stopReason: 'stop',
+    calls: [],
+    sequential: false,
+    usage: noUsage,
+  };
+}
+
+async function request(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+  input: ModelInput,
+  items: Parameters<typeof buildRequest>[4],
+): Promise<ModelOutcome> {
+  const prepared = await buildRequest(runtime, effect, agent, input, items);
+  const model = resolveModel(runtime.models, input.model);
+  await checkModelAuth(runtime.models, model);
+  const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempt });
+  const { systemPrompt, messages, tools, options } = prepared;
+  const outcome = await streamModel({
+    models: runtime.models,
+    model,
+    context: { systemPrompt, messages, tools },
+    // The wire carries the request that the log keeps, not a continuation of state in one worker's memory.
+    options: { ...options, disableContinuation: true },
+    signal: effect.signal,
+    stallTimeoutMs: agent.stallTimeoutMs,
+    onEvent: (event) => {
+      const delta = toDelta(event);
+      if (delta !== undefined) live.push(delta);
+    },
+  });
+  await runtime.deltas.flush();
+  return outcome;
+}
+
+async function settle(effect: Effect, agent: Agent, input: ModelInput, outcome: ModelOutcome): Promise<ModelResult> {
+  if (outcome.kind === 'aborted' && effect.stopReason() !== 'abort') {
+    throw new EverturnError('cancelled', 'The worker stopped while the model replied.', { retryable: true });
+  }
+  if (outcome.kind === 'transient' && effect.attempt < agent.retry.maxAttempts)
+    throw retryLater(agent, effect.attempt, outcome);
+  return finish(effect, agent, input, outcome.message, errorOf(outcome, effect.attempt));
+}
+
+function errorOf(outcome: ModelOutcome, attempt: number): ErrorInfo | undefined {
+  const text = outcome.message.errorMessage ?? 'The model request failed.';
+  switch (outcome.kind) {
+    case 'permanent':
+      return { code: outcome.code, message: text };
+    case 'transient':
+      return { code: 'model_failed', message: `${text} (${attempt} attempts; the last one: ${outcome.reason})` };
+    case 'overflow':
+      return { code: 'model_failed', message: `${text} The conversation is larger than the model's context window.` };
+    default:
+      return undefined;
+  }
+}
+
+/** Temporal waits, not this worker: a long Retry-After survives any crash. */
+function retryLater(
+  agent: Agent,
+  attempt: number,
+  outcome: Extract<ModelOutcome, { kind: 'transient' }>,
+): ApplicationFailure {
+  const backoff = Math.min(agent.retry.baseDelayMs * 2 ** (attempt - 1), maxRetryDelayMs);
+  return ApplicationFailure.create({
+    type: 'model_failed',
+    message: `${outcome.reason}: ${outcome.message.errorMessage}`,
+    nonRetryable: false,
+    nextRetryDelay: Math.min(outcome.retryAfterMs ?? backoff, maxRetryAfterMs),
+  });
+}
+
+async function finish(
+  effect: Effect,
+  agent: Agent,
+  input: ModelInput,
+  message: AssistantMessage,
+  error: ErrorInfo | undefined,
+): Promise<ModelResult> {
+  const { commit, result } = replyCommit(agent, input, message, error, Date.now());
+  const { leaf } = await effect.commit({ ...commit, result: JSON.parse(JSON.stringify(result)) });
+  return { ...result, leaf };
+}
+
+function placeOf(effect: Effect, input: ModelInput): { sessionId: string; runId: string; entryId: string } {
+  return { sessionId: effect.fence.sessionId, runId: input.runId, entryId: input.entryId };
+}
+
+/** pi's message for an abort before the request. */
+function abortedMessage(input: ModelInput): AssistantMessage {
+  const slash = input.model.indexOf('/');
+  return {
+    role: 'assistant',
+    content: [{ type: 'text', text: '' }],
+    api: 'everturn',
+    provider: input.model.slice(0, slash),
+    model: input.model.slice(slash + 1),
+    usage: emptyUsage(),
+    stopReason: 'aborted',
+    errorMessage: 'Request was aborted',
+    timestamp: Date.now(),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Agent } from '../../agent/agent.ts';
+import { EverturnError } from '../../common/errors.ts';
+import { type AssistantMessage, type ToolCall, toolCallsOf } from '../../common/messages.ts';
+import type { AgentContext } from '../../common/policy.ts';
+import type { Effect } from '../effect.ts';
+import { systemPromptOf } from '../model/build-request.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** The reply that holds a batch of calls. */
+export async function readReply(runtime: Runtime, sessionId: string, entryId: string): Promise<AssistantMessage> {
+  const [entry] = await runtime.store.readEntries(sessionId, [entryId]);
+  if (entry?.type !== 'message' || entry.message.role !== 'assistant') {
+    throw new EverturnError('store', `Entry ${entryId} of session ${sessionId} is no assistant message.`);
+  }
+  return entry.message as AssistantMessage;
+}
+
+export function callAt(message: AssistantMessage, index: number): ToolCall {
+  const call = toolCallsOf(message)[index];
+  if (call === undefined) throw new EverturnError('store', `The reply has no tool call ${index}.`);
+  return call;
+}
+
+/** What tool hooks see: the transcript up to the reply that calls. */
+export async function hookContext(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+  entryId: string,
+): Promise<AgentContext> {
+  const items = await runtime.contexts.read(effect.fence.sessionId, entryId);
+  const { model, thinkingLevel } = agent;
+  return {
+    systemPrompt: await systemPromptOf(effect, agent, { model, thinkingLevel, activeTools: null }),
+    messages: items.map((item) => item.message),
+    tools: agent.tools.map(({ name, description }) => ({ name, description })),
+  };
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { RetryableToolError, type Tool, type ToolContext, type ToolReturn } from '../../agent/tool.ts';
+import { errorText } from '../../common/errors.ts';
+import type { ToolOutcome, ToolOutcomeKind } from '../../common/events.ts';
+import { contentSchema, utf8Length } from '../../common/messages.ts';
+import { textOutcome } from './outcome.ts';
+
+/** Bytes of JSON that a result may have: it goes into every later request. */
+const maxResultBytes = 1024 * 1024;
+const toolAttempts = 3;
+const retryDelayMs = 500;
+
+export interface Executed {
+  outcome: ToolOutcomeKind;
+  result: ToolOutcome;
+  isError: boolean;
+  /** The tool was left behind: its true result, if it ever comes. */
+  late?: Promise<ToolReturn>;
+}
+
+const resultSchema = z.looseObject({
+  content: contentSchema,
+  details: z.unknown(),
+  terminate: z.boolean().exactOptional(),
+  isError: z.boolean().exactOptional(),
+});
+
+/** How an execution was stopped from outside. */
+export interface StopSource {
+  signal: AbortSignal;
+  graceMs: number;
+  /** What the model is told: by a timeout, or by an abort. */
+  reason(): { outcome: ToolOutcomeKind; text: string };
+}
+
+/**
+ * Executes a tool. A throw is a result for the model. When the signal fires the tool has the grace time to return; after
+ * that it is left behind with an honest "outcome unknown". RetryableToolError is tried again here, where the claim is held.
+ */
+export async function runTool(tool: Tool, args: unknown, context: ToolContext, stop: StopSource): Promise<Executed> {
+  for (let attempt = 1; ; attempt++) {
+    const running = tool.execute(args, context);
+    const ended = await raceStop(running, stop);
+    if (ended.kind === 'left') {
+      const { outcome, text } = stop.reason();
+      return { ...failure(outcome, `${text}, outcome unknown: the tool did not stop.`), late: running };
+    }
+    if (ended.kind === 'returned') return checked(tool, ended.value);
+    const { error } = ended;
+    if (error instanceof RetryableToolError && attempt < toolAttempts && !stop.signal.aborted) {
+      const pause = error.delayMs ?? retryDelayMs * 2 ** (attempt - 1);
+      await delay(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+      if (!stop.signal.aborted) continue;
+    }
+    return failure(stop.signal.aborted ? stop.reason().outcome : 'failed', errorText(error));
+  }
+}
+
+type Ended = { kind: 'returned'; value: ToolReturn } | { kind: 'threw'; error: unknown } | { kind: 'left' };
+
+async function raceStop(running: Promise<ToolReturn>, stop: StopSource): Promise<Ended> {
+  const settled = running.then(
+    (value): Ended => ({ kind: 'returned', value }),
+    (error: unknown): Ended => ({ kind: 'threw', error }),
+  );
+  const finished = new AbortController();
+  try {
+    return await Promise.race([settled, leftBehind(stop, finished.signal)]);
+  } finally {
+    finished.abort();
+  }
+}
+
+async function leftBehind(stop: StopSource, finished: AbortSignal): Promise<Ended> {
+  await new Promise<void>((resolve) => {
+    if (stop.signal.aborted) resolve();
+    else stop.signal.addEventListener('abort', () => resolve(), { once: true, signal: finished });
+  });
+  await delay(stop.graceMs, undefined, { signal: finished, ref: false }).catch(() => {});
+  return { kind: 'left' };
+}
+
+function checked(tool: Tool, value: ToolReturn): Executed {
+  if (typeof value === 'string') return limited(tool, { content: [{ type: 'text', text: value }], details: {} }, false);
+  const parsed = resultSchema.safeParse(value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const where = issue?.path.join('.') || 'result';
+    return failure(
+      'failed',
+      `Tool ${tool.name} ran, but returned the wrong shape (${where}: ${issue?.message}). It must return a text or { content: [{ type: "text", text }] }.`,
+    );
+  }
+  const { isError, ...result } = value;
+  return limited(tool, result, isError ?? false);
+}
+
+function limited(tool: Tool, result: ToolOutcome, isError: boolean): Executed {
+  let text: string;
+  try {
+    text = JSON.stringify(result);
+  } catch (error) {
+    return failure('failed', `Tool ${tool.name} ran, but its result cannot be stored as JSON: ${errorText(error)}`);
+  }
+  const size = utf8Length(text);
+  if (size > maxResultBytes) {
+    return failure(
+      'failed',
+      `Tool ${tool.name} ran and took effect, but its result has ${size} bytes and the limit is ${maxResultBytes}. Ask for less at a time, or let it write a file.`,
+    );
+  }
+  // What JSON cannot hold (undefined, functions) is gone before hooks and readers see it, not only after a crash.
+  return { outcome: isError ? 'failed' : 'completed', result: JSON.parse(text) as ToolOutcome, isError };
+}
+
+function failure(outcome: ToolOutcomeKind, text: string): Executed {
+  return { outcome, result: textOutcome(text), isError: true };
+}

@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SessionEvent } from '../common/events.ts';
+import type { Store } from '../store/types.ts';
+import { EventAssembler } from './event-assembler.ts';
+
+export interface EventsOptions {
+  /** Offset of the first record of the log to read. Default: 0, the beginning. */
+  from?: number;
+  /** False: end when the log has been read. True (default): go on with what comes, until the signal fires. */
+  follow?: boolean;
+  /** False: no live deltas. Default: true when following. */
+  live?: boolean;
+  signal?: AbortSignal;
+}
+
+const batch = 500;
+// A reader looks often while things happen and seldom while they do not.
+const fastMs = 15;
+const slowMs = 150;
+const slowAfterMs = 3_000;
+
+/**
+ * Events of a session in the order of the log, each offset once. Reading again from an offset gives the same events. Live
+ * deltas come for what is being streamed now; those of messages that are complete are not repeated.
+ */
+export async function* readEvents(
+  store: Store,
+  sessionId: string,
+  options: EventsOptions = {},
+): AsyncGenerator<SessionEvent> {
+  const { follow = true, live = follow, signal } = options;
+  const assembler = new EventAssembler();
+  let offset = options.from ?? 0;
+  let seq = 0;
+  let lastNews = Date.now();
+  while (!signal?.aborted) {
+    const records = await store.readLog(sessionId, offset, batch);
+    // Deltas are written before the message that they become, so reading them second misses none.
+    const deltas = live && records.length < batch ? await store.readDeltas(sessionId, seq, batch) : [];
+    offset = (records.at(-1)?.offset ?? offset - 1) + 1;
+    seq = deltas.at(-1)?.seq ?? seq;
+    for (const event of assembler.push(records, deltas)) {
+      if (signal?.aborted) return;
+      yield event;
+    }
+    if (records.length > 0 || deltas.length > 0) {
+      lastNews = Date.now();
+      if (records.length === batch || deltas.length === batch) continue;
+    }
+    if (!follow) return;
+    const pause = Date.now() - lastNews > slowAfterMs ? slowMs : fastMs;
+    await delay(pause, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+  }
+}

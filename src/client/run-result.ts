@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErrorCode, type ErrorInfo, EverturnError } from '../common/errors.ts';
+import type { RunStatus } from '../common/events.ts';
+import { type AssistantMessage, textOf } from '../common/messages.ts';
+import type { UsageTotals } from '../common/usage.ts';
+import type { RunRow, Store } from '../store/types.ts';
+
+export interface RunResult {
+  runId: string;
+  status: RunStatus;
+  /** Text of the last assistant message; empty when there is none. */
+  text: string;
+  message?: AssistantMessage;
+  turns: number;
+  usage: UsageTotals;
+  /** Set when the status is `error`. */
+  error?: ErrorInfo;
+}
+
+// Not the model's word but a failure around it: `result()` rejects with it.
+const rejecting: readonly ErrorCode[] = [
+  'hook',
+  'policy',
+  'policy_changed',
+  'fenced',
+  'store',
+  'internal',
+  'unknown_agent',
+];
+const fastMs = 15;
+const slowMs = 200;
+const slowAfterMs = 3_000;
+const liveCheckMs = 2_000;
+
+/**
+ * Waits for the end of a run in the store.
+ * @param isAlive asked now and then whether the session still has a workflow: a run whose workflow was ended from
+ * outside would never end by itself
+ */
+export async function waitForRun(
+  store: Store,
+  sessionId: string,
+  runId: string,
+  isAlive: () => Promise<boolean>,
+  signal: AbortSignal | undefined,
+): Promise<RunRow> {
+  const began = Date.now();
+  let checked = began;
+  for (;;) {
+    signal?.throwIfAborted();
+    const run = await store.readRun(sessionId, runId);
+    if (run !== undefined && run.status !== 'open') return run;
+    if (Date.now() - checked > liveCheckMs) {
+      checked = Date.now();
+      if (!(await isAlive())) {
+        const last = await store.readRun(sessionId, runId);
+        if (last !== undefined && last.status !== 'open') return last;
+        throw closed(sessionId, runId, run);
+      }
+    }
+    const pause = Date.now() - began > slowAfterMs ? slowMs : fastMs;
+    await delay(pause, undefined, signal === undefined ? {} : { signal });
+  }
+}
+
+/** @throws EverturnError what a hook, a policy or the store broke the run with */
+export async function toRunResult(store: Store, run: RunRow): Promise<RunResult> {
+  const { runId, status, turns, usage, error } = run;
+  if (error !== undefined && rejecting.includes(error.code)) {
+    throw new EverturnError(error.code, error.message, error.details === undefined ? {} : { details: error.details });
+  }
+  const [entry] =
+    run.lastAssistantId === undefined ? [] : await store.readEntries(run.sessionId, [run.lastAssistantId]);
+  const message = entry?.type === 'message' ? (entry.message as AssistantMessage) : undefined;
+  return {
+    runId,
+    status: status === 'open' ? 'interrupted' : status,
+    text: message === undefined ? '' : textOf(message),
+    turns,
+    usage,
+    ...(message === undefined ? {} : { message }),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function closed(sessionId: string, runId: string, run: RunRow | undefined): EverturnError {
+  const what = run === undefined ? 'is not known' : 'did not end';
+  return new EverturnError(
+    'session_closed',
+    `Run "${runId}" ${what}, and session "${sessionId}" has no workflow running. The next prompt records it as interrupted.`,
+    { details: { sessionId, runId } },
+  );
+}

@@ -1,0 +1,33 @@
+/**
+ * Ids of what a run makes are derived from run and turn, so that a retry, a replay and a `workflow reset` write the
+ * same entry and find it there.
+ */
+export function assistantEntryId(runId: string, turn: number): string {
+  return `${runId}/${turn}`;
+}
+
+export function toolResultEntryId(assistantId: string, index: number): string {
+  return `${assistantId}/${index}`;
+}
+
+export function promptEntryId(runId: string): string {
+  return `${runId}/prompt`;
+}
+
+/**
+ * Tail of the first run id of a chain of workflow runs: it stays over continue-as-new and reset, and is another for
+ * every fresh workflow of a session. The head of the id is a time and so not unique.
+ */
+export function chainTag(firstExecutionRunId: string): string {
+  return firstExecutionRunId.slice(-12);
+}
+
+/** A message that came by signal: numbered in the order of history, so its id does not depend on when it is injected. */
+export function signalEntryId(chain: string, number: number): string {
+  return `m-${chain}-${number}`;
+}
+
+/** A run that no prompt opened, but a message sent to an idle session. */
+export function signalRunId(chain: string, number: number): string {
+  return `run-${chain}-${number}`;
+}

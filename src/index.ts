@@ -1,0 +1,40 @@
+/** What an agent file needs: definitions and their types. Workers, clients and workflows have entries of their own. */
+
+export type { Agent, AgentOptions, StreamSettings, SystemPromptContext } from './agent/agent.ts';
+export { defineAgent } from './agent/agent.ts';
+export { openAICompatible } from './agent/openai-compatible.ts';
+export type { Tool, ToolContext, ToolOptions, ToolReturn } from './agent/tool.ts';
+export { defineTool, RetryableToolError } from './agent/tool.ts';
+export type { SessionTreeEntry, ThinkingLevel } from './common/entries.ts';
+export type { ErrorCode, ErrorInfo } from './common/errors.ts';
+export { EverturnError, isEverturnError } from './common/errors.ts';
+export { estimateTokens } from './common/estimate-tokens.ts';
+export type { LogRecord, RunStatus, SessionEvent, StreamDelta, ToolOutcome, ToolOutcomeKind } from './common/events.ts';
+export type {
+  AgentMessage,
+  AssistantMessage,
+  CustomAgentMessages,
+  ImageContent,
+  Message,
+  MessageInput,
+  TextContent,
+  ThinkingContent,
+  ToolCall,
+  ToolResultMessage,
+  Usage,
+  UserMessage,
+} from './common/messages.ts';
+export { textOf, toolCallsOf } from './common/messages.ts';
+export type { AgentContext, AgentLoopTurnUpdate, ShouldStopAfterTurnContext } from './common/policy.ts';
+export type { UsageTotals } from './common/usage.ts';
+export type {
+  AfterToolCallContext,
+  AfterToolCallResult,
+  AgentHooks,
+  AgentToolCall,
+  AgentToolResult,
+  BeforeToolCallContext,
+  BeforeToolCallResult,
+} from './hooks/types.ts';
+export type { Store } from './store/index.ts';
+export { openStore } from './store/index.ts';

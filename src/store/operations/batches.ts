@@ -1,0 +1,199 @@
+import { EverturnError } from '../../common/errors.ts';
+import type { NewRecord } from '../../common/events.ts';
+import type { Json } from '../../common/json.ts';
+import type { ToolResultMessage } from '../../common/messages.ts';
+import type { CallsRow, Db, SessionsRow } from '../schema.ts';
+import type { BatchRecord, SettledCall, StoredBatch } from '../types.ts';
+import { appendRecords, type Place } from './log.ts';
+
+/** Registers the calls of an assistant message as open. Calls that are registered already stay as they are. */
+export async function registerBatch(db: Db, sessionId: string, place: Place, batch: BatchRecord): Promise<void> {
+  if (batch.calls.length === 0) return;
+  const rows = batch.calls.map((call) => ({
+    session_id: sessionId,
+    entry_id: batch.entryId,
+    call_index: call.index,
+    run_id: place.runId,
+    turn: place.turn,
+    tool_call_id: call.toolCallId,
+    tool_name: call.toolName,
+    result_entry_id: call.resultEntryId,
+    args: JSON.stringify(call.args ?? null),
+    entries: 0,
+    appended: 0,
+  }));
+  await db
+    .insertInto('calls')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/**
+ * Settles calls: `tool_execution_end` at once, result entries in source order when the last call of the batch is settled,
+ * or at once when the call is `sequential`. A settled call keeps what it has, and its `before` is not appended either.
+ */
+export async function settleCalls(db: Db, session: SessionsRow, place: Place, ends: SettledCall[]): Promise<void> {
+  for (const end of ends) {
+    const call = await selectCall(db, session.session_id, end.entryId, end.index);
+    if (call.settled !== null) continue;
+    const { before = [], ...settled } = end;
+    await db
+      .updateTable('calls')
+      .set({ settled: JSON.stringify(settled), outcome: end.outcome })
+      .where('session_id', '=', session.session_id)
+      .where('entry_id', '=', end.entryId)
+      .where('call_index', '=', end.index)
+      .execute();
+    await appendRecords(db, session, place, [...before, endRecord(call, end)]);
+    if (end.sequential === true) await appendResults(db, session, place, [{ call, end }]);
+    await appendWhenComplete(db, session, place, end.entryId);
+  }
+}
+
+/** A true result that came too late for the transcript. The first one is kept. */
+export async function addLateResult(
+  db: Db,
+  sessionId: string,
+  entryId: string,
+  index: number,
+  late: Json,
+): Promise<void> {
+  const call = await selectCall(db, sessionId, entryId, index);
+  if (call.late_result !== null) return;
+  await updateCall(db, call, { late_result: JSON.stringify(late) });
+}
+
+export async function readBatch(db: Db, sessionId: string, entryId: string): Promise<StoredBatch | undefined> {
+  const rows = await selectBatch(db, sessionId, entryId);
+  if (rows.length === 0) return undefined;
+  const calls = rows.map((row) => ({
+    index: row.call_index,
+    toolCallId: row.tool_call_id,
+    toolName: row.tool_name,
+    resultEntryId: row.result_entry_id,
+    args: JSON.parse(row.args) as unknown,
+    claimed: row.entries > 0,
+    ...(row.settled === null ? {} : { settled: JSON.parse(row.settled) as SettledCall }),
+    ...(row.progress === null ? {} : { progress: JSON.parse(row.progress) as Json }),
+    ...(row.late_result === null ? {} : { lateResult: JSON.parse(row.late_result) as Json }),
+  }));
+  return { calls };
+}
+
+export async function selectCall(db: Db, sessionId: string, entryId: string, index: number): Promise<CallsRow> {
+  const row = await db
+    .selectFrom('calls')
+    .selectAll()
+    .where('session_id', '=', sessionId)
+    .where('entry_id', '=', entryId)
+    .where('call_index', '=', index)
+    .executeTakeFirst();
+  if (row !== undefined) return row;
+  throw new EverturnError(
+    'not_found',
+    `Call ${index} of ${entryId} is not registered in session ${sessionId}. Commit its batch first.`,
+  );
+}
+
+export async function updateCall(db: Db, call: CallsRow, values: Partial<CallsRow>): Promise<void> {
+  await db
+    .updateTable('calls')
+    .set(values)
+    .where('session_id', '=', call.session_id)
+    .where('entry_id', '=', call.entry_id)
+    .where('call_index', '=', call.call_index)
+    .execute();
+}
+
+/** Key of the call's `tool_execution_start` or `tool_execution_end`. */
+function callKey(entryId: string, index: number, what: 'start' | 'end'): string {
+  return `${entryId}/${index}/${what}`;
+}
+
+async function selectBatch(db: Db, sessionId: string, entryId: string): Promise<CallsRow[]> {
+  return db
+    .selectFrom('calls')
+    .selectAll()
+    .where('session_id', '=', sessionId)
+    .where('entry_id', '=', entryId)
+    .orderBy('call_index')
+    .execute();
+}
+
+async function appendWhenComplete(db: Db, session: SessionsRow, place: Place, entryId: string): Promise<void> {
+  const open = await db
+    .selectFrom('calls')
+    .select('call_index')
+    .where('session_id', '=', session.session_id)
+    .where('entry_id', '=', entryId)
+    .where('settled', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  if (open !== undefined) return;
+  const calls = await selectBatch(db, session.session_id, entryId);
+  const waiting = calls.flatMap((call) =>
+    call.appended === 1 || call.settled === null ? [] : [{ call, end: JSON.parse(call.settled) as SettledCall }],
+  );
+  await appendResults(db, session, place, waiting);
+}
+
+async function appendResults(
+  db: Db,
+  session: SessionsRow,
+  place: Place,
+  results: { call: CallsRow; end: SettledCall }[],
+): Promise<void> {
+  await appendRecords(
+    db,
+    session,
+    place,
+    results.map(({ call, end }) => resultRecord(call, end)),
+  );
+  for (const { call } of results) await updateCall(db, call, { appended: 1 });
+}
+
+export function startRecord(call: CallsRow): NewRecord {
+  return {
+    kind: 'event',
+    key: callKey(call.entry_id, call.call_index, 'start'),
+    event: {
+      type: 'tool_execution_start',
+      toolCallId: call.tool_call_id,
+      toolName: call.tool_name,
+      args: JSON.parse(call.args) as unknown,
+    },
+  };
+}
+
+function endRecord(call: CallsRow, end: SettledCall): NewRecord {
+  return {
+    kind: 'event',
+    key: callKey(call.entry_id, call.call_index, 'end'),
+    event: {
+      type: 'tool_execution_end',
+      toolCallId: call.tool_call_id,
+      toolName: call.tool_name,
+      result: end.result,
+      isError: end.isError,
+      outcome: end.outcome,
+    },
+  };
+}
+
+function resultRecord(call: CallsRow, end: SettledCall): NewRecord {
+  const { content, details, usage } = end.result;
+  // pi-ai types details as JSON; what a tool returned went through JSON on its way here.
+  const message = {
+    role: 'toolResult',
+    toolCallId: call.tool_call_id,
+    toolName: call.tool_name,
+    content,
+    ...(details === undefined ? {} : { details }),
+    ...(usage === undefined ? {} : { usage }),
+    isError: end.isError,
+    timestamp: end.timestamp,
+  } as ToolResultMessage;
+  const timestamp = new Date(end.timestamp).toISOString();
+  return { kind: 'entry', entry: { type: 'message', id: call.result_entry_id, timestamp, message } };
+}

@@ -1,0 +1,47 @@
+import type { Json } from '../../common/json.ts';
+import type { CallsRow, Db } from '../schema.ts';
+import type { ClaimRequest, ClaimResult, Fence, SettledCall } from '../types.ts';
+import { selectCall, updateCall } from './batches.ts';
+import { enter } from './fence.ts';
+import { appendRecords } from './log.ts';
+import { saveSession } from './session-row.ts';
+
+/**
+ * Asks to enter a tool. The first claim of a call enters. Any later one finds that somebody was in the tool and did not
+ * report: with replay `never`, now or at the first claim, it must not be entered again, whatever attempt or workflow run
+ * asks.
+ */
+export async function claimTool(db: Db, fence: Fence, claim: ClaimRequest): Promise<ClaimResult> {
+  const { session } = await enter(db, fence);
+  const call = await selectCall(db, fence.sessionId, claim.entryId, claim.index);
+  if (call.settled !== null) return { state: 'settled', settled: JSON.parse(call.settled) as SettledCall };
+  if (claim.start !== undefined) {
+    await appendRecords(db, session, { runId: fence.runId ?? null, turn: fence.turn ?? null }, [claim.start]);
+    await saveSession(db, session);
+  }
+  if (call.entries === 0) {
+    const { replay, argsDigest } = claim;
+    await updateCall(db, call, { entries: 1, replay, args_digest: argsDigest, claimed_at: Date.now() });
+    return { state: 'entered' };
+  }
+  if (claim.replay === 'never' || call.replay === 'never') return { state: 'unknown', ...progressOf(call) };
+  await updateCall(db, call, { entries: call.entries + 1 });
+  return { state: 'again', entries: call.entries + 1, ...progressOf(call) };
+}
+
+/** Keeps the last progress of a running tool. One that is settled keeps what it had. */
+export async function saveProgress(
+  db: Db,
+  fence: Fence,
+  entryId: string,
+  index: number,
+  progress: Json,
+): Promise<void> {
+  await enter(db, fence);
+  const call = await selectCall(db, fence.sessionId, entryId, index);
+  if (call.settled === null) await updateCall(db, call, { progress: JSON.stringify(progress) });
+}
+
+function progressOf(call: CallsRow): { progress?: Json } {
+  return call.progress === null ? {} : { progress: JSON.parse(call.progress) as Json };
+}

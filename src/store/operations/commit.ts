@@ -1,0 +1,44 @@
+import type { Db, SessionsRow } from '../schema.ts';
+import type { Commit, CommitResult, Fence } from '../types.ts';
+import { registerBatch, settleCalls } from './batches.ts';
+import { enter, finishEffect } from './fence.ts';
+import { appendRecords, type Place } from './log.ts';
+import { saveRequest } from './requests.ts';
+import { addRunUsage, closeRun, findDuplicate, openRun } from './runs.ts';
+import { saveSession } from './session-row.ts';
+
+/**
+ * Writes all of an effect's outcome or nothing of it. Repeating a commit is safe: records have keys, calls settle once,
+ * and once a commit with `result` went through the effect changes nothing any more. Only `usage` adds up, so it belongs
+ * into the commit that carries `result`.
+ */
+export async function commit(db: Db, fence: Fence, parts: Commit): Promise<CommitResult> {
+  const { session, effect } = await enter(db, fence);
+  if (parts.openRun !== undefined) {
+    const duplicateRun = await findDuplicate(db, fence.sessionId, parts.openRun);
+    if (duplicateRun !== undefined) return { leaf: session.leaf, duplicateRun };
+  }
+  if (effect.finished_at !== null) return { leaf: session.leaf };
+  const place: Place = { runId: fence.runId ?? null, turn: fence.turn ?? null };
+
+  if (parts.openRun !== undefined) await openRun(db, session, parts.openRun);
+  if (parts.records !== undefined) await appendRecords(db, session, place, parts.records);
+  if (parts.settings !== undefined) applySettings(session, parts.settings);
+  if (parts.batch !== undefined) await registerBatch(db, session.session_id, place, parts.batch);
+  if (parts.settle !== undefined) await settleCalls(db, session, place, parts.settle);
+  if (parts.after !== undefined) await appendRecords(db, session, place, parts.after);
+  if (parts.request !== undefined) await saveRequest(db, session.session_id, parts.request);
+  if (parts.usage !== undefined) await addRunUsage(db, session, fence.runId, parts.usage);
+  if (parts.closeRun !== undefined) await closeRun(db, session, parts.closeRun);
+  if (parts.result !== undefined) await finishEffect(db, fence, parts.result);
+  await saveSession(db, session);
+  return { leaf: session.leaf };
+}
+
+function applySettings(session: SessionsRow, settings: NonNullable<Commit['settings']>): void {
+  if (settings.model !== undefined) session.model = settings.model;
+  if (settings.thinkingLevel !== undefined) session.thinking_level = settings.thinkingLevel;
+  if (settings.activeTools !== undefined) {
+    session.active_tools = settings.activeTools === null ? null : JSON.stringify(settings.activeTools);
+  }
+}

@@ -1,0 +1,131 @@
+import { EverturnError } from '../../common/errors.ts';
+import type { Json } from '../../common/json.ts';
+import type { Db, EffectsRow, SessionsRow } from '../schema.ts';
+import type { BegunEffect, Fence } from '../types.ts';
+import { lockSession } from './session-row.ts';
+
+export interface Entered {
+  session: SessionsRow;
+  /** The effect's row as it is after this attempt was noted. */
+  effect: EffectsRow;
+}
+
+export function fencedByOwner(session: SessionsRow): EverturnError {
+  return new EverturnError(
+    'fenced',
+    `Session ${session.session_id} belongs to a later workflow run (epoch ${session.epoch}): this one must stop.`,
+    { details: { reason: 'owner', epoch: session.epoch } },
+  );
+}
+
+/**
+ * Locks the session and lets the writer in, or throws `fenced`: when another workflow run owns the session, or when a
+ * later attempt of the effect has begun. The first write of an attempt shuts out the attempts before it.
+ */
+export async function enter(db: Db, fence: Fence): Promise<Entered> {
+  const session = await lockSession(db, fence.sessionId);
+  if (session.owner_run !== fence.workflowRunId) throw fencedByOwner(session);
+  const stored = await db
+    .selectFrom('effects')
+    .selectAll()
+    .where('session_id', '=', fence.sessionId)
+    .where('effect', '=', fence.effect)
+    .executeTakeFirst();
+  if (stored === undefined) return { session, effect: await insertEffect(db, fence) };
+  const sameRun = stored.workflow_run === fence.workflowRunId;
+  if (sameRun && stored.attempt > fence.attempt) {
+    throw new EverturnError(
+      'fenced',
+      `Attempt ${fence.attempt} of ${fence.effect} is over: attempt ${stored.attempt} has begun. This one must stop.`,
+      { details: { reason: 'attempt', epoch: session.epoch } },
+    );
+  }
+  if (sameRun && stored.attempt === fence.attempt) return { session, effect: stored };
+  const next = { workflow_run: fence.workflowRunId, attempt: fence.attempt, attempts: stored.attempts + 1 };
+  await db
+    .updateTable('effects')
+    .set(next)
+    .where('session_id', '=', fence.sessionId)
+    .where('effect', '=', fence.effect)
+    .execute();
+  return { session, effect: { ...stored, ...next } };
+}
+
+/** Begins an attempt, and tells what earlier ones left: the result, outcomes of steps, and whether the run is aborted. */
+export async function beginEffect(db: Db, fence: Fence): Promise<BegunEffect> {
+  const { effect } = await enter(db, fence);
+  const steps = await db
+    .selectFrom('steps')
+    .select(['name', 'outcome'])
+    .where('session_id', '=', fence.sessionId)
+    .where('effect', '=', fence.effect)
+    .execute();
+  return {
+    ...(effect.result === null ? {} : { result: JSON.parse(effect.result) as Json }),
+    steps: Object.fromEntries(steps.map((step) => [step.name, JSON.parse(step.outcome) as Json])),
+    abortRequested: await isAborted(db, fence),
+  };
+}
+
+/** Keeps an outcome of the effect under a name. The first write wins; what is stored is returned. */
+export async function saveStep(db: Db, fence: Fence, name: string, outcome: Json): Promise<Json> {
+  await enter(db, fence);
+  await db
+    .insertInto('steps')
+    .values({ session_id: fence.sessionId, effect: fence.effect, name, outcome: JSON.stringify(outcome) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const stored = await db
+    .selectFrom('steps')
+    .select('outcome')
+    .where('session_id', '=', fence.sessionId)
+    .where('effect', '=', fence.effect)
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow();
+  return JSON.parse(stored.outcome) as Json;
+}
+
+/** Keeps the result: from now on `beginEffect` returns it and further commits of the effect change nothing. */
+export async function finishEffect(db: Db, fence: Fence, result: Json): Promise<void> {
+  await db
+    .updateTable('effects')
+    .set({ result: JSON.stringify(result), finished_at: Date.now() })
+    .where('session_id', '=', fence.sessionId)
+    .where('effect', '=', fence.effect)
+    .execute();
+}
+
+async function insertEffect(db: Db, fence: Fence): Promise<EffectsRow> {
+  const row: EffectsRow = {
+    session_id: fence.sessionId,
+    effect: fence.effect,
+    kind: effectKind(fence.effect),
+    run_id: fence.runId ?? null,
+    workflow_run: fence.workflowRunId,
+    attempt: fence.attempt,
+    attempts: 1,
+    started_at: Date.now(),
+    finished_at: null,
+    result: null,
+  };
+  await db.insertInto('effects').values(row).execute();
+  return row;
+}
+
+/** The last part of the effect's name that is not a number: "RUN/t3/model" is a `model`, "RUN/t3/tool/0" a `tool`. */
+function effectKind(effect: string): string {
+  const parts = effect.split('/').filter((part) => !/^\d*$/.test(part));
+  return parts.at(-1) ?? effect;
+}
+
+async function isAborted(db: Db, fence: Fence): Promise<boolean> {
+  if (fence.runId === undefined) return false;
+  const row = await db
+    .selectFrom('controls')
+    .select('at')
+    .where('session_id', '=', fence.sessionId)
+    .where('run_id', '=', fence.runId)
+    .where('kind', '=', 'abort')
+    .executeTakeFirst();
+  return row !== undefined;
+}

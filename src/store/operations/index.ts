@@ -1,0 +1,49 @@
+import { addLateResult, readBatch } from './batches.ts';
+import { getBlob, putBlob } from './blobs.ts';
+import { claimTool, saveProgress } from './claims.ts';
+import { commit } from './commit.ts';
+import { readControls, requestAbort } from './controls.ts';
+import { appendDeltas, deleteDeltas, lastDeltaSeq, listDeltaRuns, readDeltas, selectEndedRuns } from './deltas.ts';
+import { countEffects } from './effects.ts';
+import { readEntries, readPath } from './entries.ts';
+import { beginEffect, saveStep } from './fence.ts';
+import { readLog } from './log.ts';
+import { readRequest } from './requests.ts';
+import { listRuns, readRun } from './runs.ts';
+import { listSessions, openSession, readSession } from './session.ts';
+import { verifyPage } from './verify.ts';
+
+/** Each runs in a write transaction of the log. */
+export const logWrites = {
+  openSession,
+  beginEffect,
+  saveStep,
+  commit,
+  claimTool,
+  saveProgress,
+  addLateResult,
+  requestAbort,
+  putBlob,
+};
+
+/** Each reads the log at one moment, and waits for no writer. */
+export const logReads = {
+  readControls,
+  readSession,
+  listSessions,
+  readRun,
+  listRuns,
+  readPath,
+  readEntries,
+  readLog,
+  readBatch,
+  readRequest,
+  countEffects,
+  verifyPage,
+  getBlob,
+  selectEndedRuns,
+};
+
+export const liveWrites = { appendDeltas, deleteDeltas };
+
+export const liveReads = { readDeltas, lastDeltaSeq, listDeltaRuns };

@@ -1,0 +1,89 @@
+import type { Db } from '../schema.ts';
+import type { RequestRecord } from '../types.ts';
+
+type MessageRef = RequestRecord['messages'][number];
+
+/**
+ * Keeps what the model was given, as a delta to the session's request before. Saving the same turn again replaces it as
+ * long as it is the last one (a request that was made anew after an overflow); later it changes nothing.
+ */
+export async function saveRequest(db: Db, sessionId: string, request: RequestRecord): Promise<void> {
+  const last = await db
+    .selectFrom('requests')
+    .select((eb) => eb.fn.max('seq').as('seq'))
+    .where('session_id', '=', sessionId)
+    .executeTakeFirst();
+  const lastSeq = last?.seq ?? 0;
+  const known = await findSeq(db, sessionId, request.runId, request.turn);
+  if (known !== undefined && known !== lastSeq) return;
+  const seq = known ?? lastSeq + 1;
+  const before = await rebuild(db, sessionId, seq - 1);
+  let kept = 0;
+  while (kept < before.length && kept < request.messages.length && sameRef(before[kept], request.messages[kept])) {
+    kept += 1;
+  }
+  const delta = { kept, appended: JSON.stringify(request.messages.slice(kept)), frame: request.frame };
+  await db
+    .insertInto('requests')
+    .values({ session_id: sessionId, seq, run_id: request.runId, turn: request.turn, ...delta })
+    .onConflict((conflict) => conflict.columns(['session_id', 'seq']).doUpdateSet(delta))
+    .execute();
+}
+
+export async function readRequest(
+  db: Db,
+  sessionId: string,
+  runId: string,
+  turn: number,
+): Promise<RequestRecord | undefined> {
+  const row = await db
+    .selectFrom('requests')
+    .select(['seq', 'frame'])
+    .where('session_id', '=', sessionId)
+    .where('run_id', '=', runId)
+    .where('turn', '=', turn)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return { runId, turn, messages: await rebuild(db, sessionId, row.seq), frame: row.frame };
+}
+
+async function findSeq(db: Db, sessionId: string, runId: string, turn: number): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('requests')
+    .select('seq')
+    .where('session_id', '=', sessionId)
+    .where('run_id', '=', runId)
+    .where('turn', '=', turn)
+    .executeTakeFirst();
+  return row?.seq;
+}
+
+/** Goes back through the deltas until nothing of the list is missing; a compaction ends the walk, as it keeps nothing. */
+async function rebuild(db: Db, sessionId: string, seq: number): Promise<MessageRef[]> {
+  const parts: MessageRef[][] = [];
+  const page = 32;
+  let missing = Number.POSITIVE_INFINITY;
+  for (let from = seq; from > 0 && missing > 0; from -= page) {
+    const rows = await db
+      .selectFrom('requests')
+      .select(['kept', 'appended'])
+      .where('session_id', '=', sessionId)
+      .where('seq', '<=', from)
+      .orderBy('seq', 'desc')
+      .limit(page)
+      .execute();
+    for (const row of rows) {
+      if (missing <= row.kept) continue;
+      const appended = JSON.parse(row.appended) as MessageRef[];
+      parts.push(appended.slice(0, missing - row.kept));
+      missing = row.kept;
+    }
+  }
+  return parts.reverse().flat();
+}
+
+function sameRef(left: MessageRef | undefined, right: MessageRef | undefined): boolean {
+  if (left === undefined || right === undefined) return false;
+  if ('entry' in left) return 'entry' in right && left.entry === right.entry;
+  return 'blob' in right && left.blob === right.blob;
+}

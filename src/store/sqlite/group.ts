@@ -1,0 +1,76 @@
+import type { EverturnError } from '../../common/errors.ts';
+import type { Connection } from './connection.ts';
+import { toStoreError } from './errors.ts';
+
+/** One operation that waits for its turn. */
+export interface Job<Schema> {
+  run(db: Connection<Schema>['db']): Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(error: EverturnError): void;
+}
+
+type Answer = { value: unknown } | { error: EverturnError };
+
+/**
+ * Runs the jobs in one transaction, each under a savepoint, and answers them when it is on the disk: one fsync for all.
+ * A job that fails takes back its own writes alone. If the commit fails, all fail. If SQLite gives up the transaction in
+ * the middle (a full disk), the job that met it fails and the others run again without it.
+ */
+export async function runGroup<Schema>(connection: Connection<Schema>, jobs: readonly Job<Schema>[]): Promise<void> {
+  let waiting = jobs;
+  while (waiting.length > 0) {
+    let answers: Map<Job<Schema>, Answer> | undefined;
+    try {
+      await connection.begin();
+      const attempt = await runInTransaction(connection, waiting);
+      if ('culprit' in attempt) {
+        attempt.culprit.reject(attempt.error);
+        waiting = waiting.filter((job) => job !== attempt.culprit);
+        continue;
+      }
+      connection.exec('commit');
+      answers = attempt.answers;
+    } catch (error) {
+      // Answers given in a transaction that is lost may rest on writes that are lost: a `fenced`, say.
+      const failure = toStoreError(error, connection.file);
+      endQuietly(connection);
+      for (const job of waiting) job.reject(failure);
+      return;
+    }
+    for (const [job, answer] of answers) {
+      if ('error' in answer) job.reject(answer.error);
+      else job.resolve(answer.value);
+    }
+    return;
+  }
+}
+
+async function runInTransaction<Schema>(
+  connection: Connection<Schema>,
+  jobs: readonly Job<Schema>[],
+): Promise<{ answers: Map<Job<Schema>, Answer> } | { culprit: Job<Schema>; error: EverturnError }> {
+  const answers = new Map<Job<Schema>, Answer>();
+  for (const job of jobs) {
+    connection.exec('savepoint job');
+    try {
+      answers.set(job, { value: await job.run(connection.db) });
+      connection.exec('release job');
+    } catch (cause) {
+      const error = toStoreError(cause, connection.file);
+      if (!connection.inTransaction) return { culprit: job, error };
+      connection.exec('rollback to job');
+      connection.exec('release job');
+      answers.set(job, { error });
+    }
+  }
+  return { answers };
+}
+
+/** After a failed commit the transaction may be over or not; what ends it must not hide why it failed. */
+function endQuietly<Schema>(connection: Connection<Schema>): void {
+  try {
+    connection.rollback();
+  } catch {
+    // The next `begin` tells.
+  }
+}

@@ -1,0 +1,265 @@
+import type { SessionTreeEntry, ThinkingLevel } from '../common/entries.ts';
+import type { ErrorInfo } from '../common/errors.ts';
+import type {
+  LogRecord,
+  NewRecord,
+  RunStatus,
+  StreamDelta,
+  StreamRecord,
+  ToolOutcome,
+  ToolOutcomeKind,
+} from '../common/events.ts';
+import type { Json } from '../common/json.ts';
+import type { UsageTotals } from '../common/usage.ts';
+
+/**
+ * Who writes. Every write of an effect carries it, and the store refuses it (`fenced`) unless `workflowRunId` owns the
+ * session and no later attempt of the same effect has begun.
+ */
+export interface Fence {
+  sessionId: string;
+  /** Temporal run id of the workflow run that scheduled the effect. */
+  workflowRunId: string;
+  /** Names the effect in the session, the same on every attempt and after `workflow reset`: "RUN/t3/model". */
+  effect: string;
+  /** Temporal's attempt, from 1. */
+  attempt: number;
+  /** The run that the effect works for, if any; it decides which abort concerns it. */
+  runId?: string;
+  turn?: number;
+}
+
+export interface SessionDefaults {
+  agent: string;
+  model: string;
+  thinkingLevel: ThinkingLevel;
+  /** null: all tools of the agent. */
+  activeTools: string[] | null;
+}
+
+export interface OpenSessionRequest {
+  sessionId: string;
+  workflowRunId: string;
+  defaults: SessionDefaults;
+  /** The run that goes on over continue-as-new; every other open run is ended as interrupted. */
+  continuingRunId?: string;
+}
+
+export interface OpenedSession {
+  epoch: number;
+  leaf: string | null;
+  agent: string;
+  model: string;
+  thinkingLevel: ThinkingLevel;
+  activeTools: string[] | null;
+  /** Runs of earlier owners that this call ended as interrupted. */
+  interruptedRuns: string[];
+}
+
+export interface BegunEffect {
+  /** Set when an earlier attempt (or a workflow run before a reset) finished the effect: adopt it, do nothing again. */
+  result?: Json;
+  /** Outcomes kept by `saveStep`, by name. */
+  steps: Record<string, Json>;
+  /** True when an abort control record names the run. */
+  abortRequested: boolean;
+}
+
+/** What one transaction of an effect does, all of it or nothing. Parts are applied in the order of the fields. */
+export interface Commit {
+  /**
+   * Reserves the run: the first commit of a run carries it. When the run is known already with another token, nothing of
+   * this commit is applied and `duplicateRun` is returned; with the same token (a retry, a reset) it goes on.
+   */
+  openRun?: { runId: string; token: string };
+  records?: NewRecord[];
+  /** Settings of the session from now on (the entries that say so are among `records`). */
+  settings?: { model?: string; thinkingLevel?: ThinkingLevel; activeTools?: string[] | null };
+  /** Registers the calls of an assistant message, so that the batch can be closed. */
+  batch?: BatchRecord;
+  /** Settles calls of batches, in this order. */
+  settle?: SettledCall[];
+  /** Appended after the settled calls. */
+  after?: NewRecord[];
+  /** Keeps what the model was given, as a delta to the request before. */
+  request?: RequestRecord;
+  usage?: UsageTotals;
+  /** Ends the run. */
+  closeRun?: { runId: string; status: RunStatus; error?: ErrorInfo };
+  /** Finishes the effect: a later `beginEffect` gets this back. */
+  result?: Json;
+}
+
+/** The calls of one assistant message, in its order. */
+export interface BatchRecord {
+  entryId: string;
+  calls: { index: number; toolCallId: string; toolName: string; resultEntryId: string; args: unknown }[];
+}
+
+/**
+ * The end of one call. In one transaction: the claim is settled, `tool_execution_end` is appended (key
+ * "ENTRY/INDEX/end"), and, when it is `sequential` or the last open call of the batch, the tool result entries are
+ * appended in source order. A call that is settled already keeps what it has.
+ */
+export interface SettledCall {
+  entryId: string;
+  index: number;
+  outcome: ToolOutcomeKind;
+  result: ToolOutcome;
+  isError: boolean;
+  /** Milliseconds since 1970, stands in the tool result message. */
+  timestamp: number;
+  /** True: this call's result entry is appended at once (pi's sequential batches). Default: when the whole batch is settled. */
+  sequential?: boolean;
+  /** Appended right before this call's end, in the same transaction: its start, and starts of calls before it. */
+  before?: NewRecord[];
+}
+
+export type CommitResult =
+  | { leaf: string | null; duplicateRun?: undefined }
+  | { leaf: string | null; duplicateRun: RunRow };
+
+export interface RequestRecord {
+  runId: string;
+  turn: number;
+  /** Every message that the model was given, in order: an entry of the session or a blob (changed by a hook). */
+  messages: ({ entry: string } | { blob: string })[];
+  /** Digest of the blob with system prompt, tools and options. */
+  frame: string;
+}
+
+export interface StoredBatch {
+  calls: (BatchRecord['calls'][number] & {
+    claimed: boolean;
+    settled?: SettledCall;
+    progress?: Json;
+    lateResult?: Json;
+  })[];
+}
+
+/** Before a tool is entered. */
+export interface ClaimRequest {
+  entryId: string;
+  index: number;
+  toolName: string;
+  replay: 'never' | 'safe' | 'keyed';
+  /** Digest of the exact arguments. */
+  argsDigest: string;
+  /** Appended in the same transaction, when its key is not there yet. */
+  start?: NewRecord;
+}
+
+/**
+ * `entered`: run the tool. `again`: a worker died in it, and its replay kind allows another entry. `settled`: there is a
+ * result, adopt it. `unknown`: entered before and must not be entered again; `progress` is what it last reported.
+ */
+export type ClaimResult =
+  | { state: 'entered' }
+  | { state: 'again'; entries: number; progress?: Json }
+  | { state: 'settled'; settled: SettledCall }
+  | { state: 'unknown'; progress?: Json };
+
+export interface RunRow {
+  sessionId: string;
+  runId: string;
+  status: RunStatus | 'open';
+  error?: ErrorInfo;
+  usage: UsageTotals;
+  turns: number;
+  startedAt: number;
+  endedAt?: number;
+  /** Offset of its first record, and of its last when it has ended. */
+  firstOffset: number;
+  lastOffset?: number;
+  /** Entry id of its last assistant message, if any. */
+  lastAssistantId?: string;
+}
+
+export interface SessionRow extends SessionDefaults {
+  sessionId: string;
+  epoch: number;
+  leaf: string | null;
+  /** Number of log records. */
+  length: number;
+  headHash: string;
+  createdAt: number;
+  updatedAt: number;
+  usage: UsageTotals;
+  runs: number;
+  openRunId?: string;
+}
+
+export interface EffectCounts {
+  effects: number;
+  attempts: number;
+  byKind: Record<string, { effects: number; attempts: number }>;
+}
+
+export interface ControlRecord {
+  sessionId: string;
+  runId: string;
+  kind: 'abort';
+  at: number;
+}
+
+export interface Delta {
+  sessionId: string;
+  runId: string;
+  entryId: string;
+  attempt: number;
+  n: number;
+  delta: StreamDelta;
+}
+
+/**
+ * The permanent home of sessions. All methods are safe to repeat; all writes of effects are fenced. Errors are
+ * EverturnError: `fenced` (not retryable), `store_unavailable` and `store_full` (retryable), `not_found`, `store`.
+ */
+export interface Store {
+  /** Takes ownership with a new epoch, and ends in the log what earlier owners left open. */
+  openSession(request: OpenSessionRequest): Promise<OpenedSession>;
+  /** Begins an attempt: later writes of earlier attempts are refused. */
+  beginEffect(fence: Fence): Promise<BegunEffect>;
+  /** Keeps one outcome inside an effect, so that a retry does not ask again. The first write of a name wins and is returned. */
+  saveStep(fence: Fence, name: string, outcome: Json): Promise<Json>;
+  commit(fence: Fence, commit: Commit): Promise<CommitResult>;
+  claimTool(fence: Fence, claim: ClaimRequest): Promise<ClaimResult>;
+  /** Last progress of a running tool, kept with its claim. */
+  saveProgress(fence: Fence, entryId: string, index: number, progress: Json): Promise<void>;
+  /** A true result that came after its call was settled otherwise: kept with the claim, never in the transcript. Not fenced. */
+  addLateResult(sessionId: string, entryId: string, index: number, late: Json): Promise<void>;
+
+  requestAbort(sessionId: string, runId: string): Promise<void>;
+  /** Abort records of open runs of these sessions. One query. */
+  readControls(sessionIds: string[]): Promise<ControlRecord[]>;
+
+  readSession(sessionId: string): Promise<SessionRow | undefined>;
+  listSessions(options?: { limit?: number }): Promise<SessionRow[]>;
+  readRun(sessionId: string, runId: string): Promise<RunRow | undefined>;
+  listRuns(sessionId: string): Promise<RunRow[]>;
+  /** Entries from the root (or from `afterEntryId`, exclusive) to `leaf`, oldest first. `afterEntryId` off the path: whole path. */
+  readPath(
+    sessionId: string,
+    leaf: string,
+    afterEntryId?: string,
+  ): Promise<{ entries: SessionTreeEntry[]; complete: boolean }>;
+  readEntries(sessionId: string, ids: string[]): Promise<SessionTreeEntry[]>;
+  readLog(sessionId: string, fromOffset: number, limit: number): Promise<LogRecord[]>;
+  readBatch(sessionId: string, entryId: string): Promise<StoredBatch | undefined>;
+  readRequest(sessionId: string, runId: string, turn: number): Promise<RequestRecord | undefined>;
+  countEffects(sessionId: string, runId?: string): Promise<EffectCounts>;
+  /** Recomputes the hash chain. */
+  verify(sessionId: string): Promise<{ ok: true; length: number } | { ok: false; offset: number; reason: string }>;
+
+  putBlob(digest: string, data: Uint8Array): Promise<void>;
+  getBlob(digest: string): Promise<Uint8Array | undefined>;
+
+  appendDeltas(deltas: Delta[]): Promise<void>;
+  readDeltas(sessionId: string, afterSeq: number, limit: number): Promise<StreamRecord[]>;
+  /** Number of the last delta of the session, 0 when there is none. */
+  lastDeltaSeq(sessionId: string): Promise<number>;
+  /** Deletes the live deltas of ended runs older than `beforeMs`. The log keeps what they became. */
+  pruneDeltas(beforeMs: number): Promise<number>;
+
+  close(): Promise<void>;
+}

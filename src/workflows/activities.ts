@@ -1,0 +1,57 @@
+import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { Effects, LocalEffects, ToolInput, ToolResult } from '../common/effects.ts';
+import type { AgentManifest, ToolManifest } from '../common/manifest.ts';
+
+// Attempts are not limited here: an effect knows its attempt and ends in an honest outcome. What must not be retried is
+// thrown as non-retryable. An aborted effect writes what it has and returns, so a cancellation waits for it.
+const retry = { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' } as const;
+const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
+const graceMs = 15_000;
+
+/** Effects of a session: heartbeats tell within 3 s that a worker is lost. */
+export const effects = proxyActivities<
+  Pick<Effects, 'openSession' | 'pollQueueHook' | 'loadContext' | 'saveContext' | 'checkModel'>
+>({
+  startToCloseTimeout: '5 minutes',
+  heartbeatTimeout: '3s',
+  retry,
+  cancellationType,
+});
+
+/** For effects whose time limit is the agent's. */
+export function modelEffects(manifest: AgentManifest): Pick<Effects, 'streamAssistantResponse'> {
+  return proxyActivities<Pick<Effects, 'streamAssistantResponse'>>({
+    startToCloseTimeout: manifest.modelTimeoutMs + graceMs,
+    heartbeatTimeout: '3s',
+    retry,
+    cancellationType,
+  });
+}
+
+/** A gate may wait for a rate limit or another service: it has an hour. */
+export const gates = proxyActivities<Pick<Effects, 'beforeToolCall'>>({
+  startToCloseTimeout: '1 hour',
+  heartbeatTimeout: '3s',
+  retry,
+  cancellationType,
+});
+
+export function executeTool(tool: ToolManifest, input: ToolInput): Promise<ToolResult> {
+  if (tool.local) return localTools.executeTool(input);
+  const proxy = proxyActivities<Pick<Effects, 'executeTool'>>({
+    startToCloseTimeout: tool.timeoutMs + graceMs,
+    heartbeatTimeout: tool.heartbeatTimeoutMs,
+    retry,
+    cancellationType,
+    ...(tool.taskQueue === undefined ? {} : { taskQueue: tool.taskQueue }),
+  });
+  return proxy.executeTool(input);
+}
+
+const localTools = proxyLocalActivities<Pick<Effects, 'executeTool'>>({
+  startToCloseTimeout: '30s',
+  retry,
+  cancellationType,
+});
+
+export const local = proxyLocalActivities<LocalEffects>({ startToCloseTimeout: '30s', retry });

@@ -1,0 +1,38 @@
+import { CancellationScope } from '@temporalio/workflow';
+import type { AppendInput, AppendResult } from '../common/effects.ts';
+import type { NewRecord, QueuedMessage } from '../common/events.ts';
+import { local } from './activities.ts';
+import { nextNumber, type SessionState } from './state.ts';
+
+/** Events and, at a turn border, changes of settings: what the next effect is to write first. */
+export function takeRecords(state: SessionState): NewRecord[] {
+  const entries = state.entries.splice(0).map((entry): NewRecord => ({ kind: 'entry', entry }));
+  return [...state.events.splice(0), ...entries];
+}
+
+export function messageRecords(messages: readonly QueuedMessage[]): NewRecord[] {
+  return messages.map(({ id, message }) => ({
+    kind: 'entry',
+    entry: { type: 'message', id, timestamp: new Date(message.timestamp).toISOString(), message },
+  }));
+}
+
+/**
+ * Writes through a local activity, whatever is being cancelled meanwhile. Repeated by a retry it changes nothing, since
+ * every record has a key of its own.
+ */
+export async function append(state: SessionState, input: Omit<AppendInput, 'key'>): Promise<AppendResult> {
+  const key = `${state.chain}/${nextNumber(state)}/append`;
+  const result = await CancellationScope.nonCancellable(() => local.append({ key, ...input }));
+  state.counts.effects += 1;
+  state.leaf = result.leaf;
+  return result;
+}
+
+/** Lets readers see now what would otherwise travel with the next effect, which may be minutes away. */
+export async function flushEvents(state: SessionState): Promise<void> {
+  if (state.opened === undefined || state.events.length === 0) return;
+  const records = state.events.splice(0);
+  const run = state.run;
+  await append(state, run === null ? { records } : { runId: run.runId, turn: run.turn, records });
+}

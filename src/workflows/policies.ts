@@ -1,0 +1,121 @@
+import type { LoadContextResult } from '../common/effects.ts';
+import { EverturnError, errorText } from '../common/errors.ts';
+import type { AgentManifest } from '../common/manifest.ts';
+import type { AgentMessage, AssistantMessage, ToolResultMessage } from '../common/messages.ts';
+import type { AgentContext, AgentLoopTurnUpdate, Policy, ShouldStopAfterTurnContext } from '../common/policy.ts';
+import { idSchema, modelRefSchema, thinkingLevelSchema } from '../common/signals.ts';
+
+// Filled once while the bundle loads, and only read afterwards: it is the same for every workflow and every replay.
+const policies = new Map<string, Policy>();
+
+/**
+ * Gives an agent its policies, in the workflows file: `definePolicy('coder', { shouldStopAfterTurn, prepareNextTurn })`.
+ * They are workflow code: deterministic, without I/O. Changing what they decide for running sessions needs `patched`.
+ * @throws EverturnError `invalid_config`
+ */
+export function definePolicy(agent: string, policy: Policy): void {
+  if (!idSchema.safeParse(agent).success)
+    throw new EverturnError('invalid_config', `definePolicy: "${agent}" is no agent name`);
+  if (policies.has(agent))
+    throw new EverturnError('invalid_config', `definePolicy: agent "${agent}" has a policy already`);
+  const unknown = Object.keys(policy).find((key) => key !== 'shouldStopAfterTurn' && key !== 'prepareNextTurn');
+  if (unknown !== undefined) {
+    throw new EverturnError(
+      'invalid_config',
+      `definePolicy("${agent}"): unknown key "${unknown}"; a policy has shouldStopAfterTurn and prepareNextTurn`,
+    );
+  }
+  policies.set(agent, policy);
+}
+
+export function policyOf(agent: string): Policy | undefined {
+  return policies.get(agent);
+}
+
+/**
+ * What policies see of a run. Each message enters the workflow once, in the result that made it. Lost at
+ * continue-as-new, and loaded again from the store.
+ */
+export interface PolicyView {
+  context: AgentContext;
+  newMessages: AgentMessage[];
+}
+
+export function newView(loaded: LoadContextResult, manifest: AgentManifest, activeTools: string[] | null): PolicyView {
+  const tools = manifest.tools
+    .filter((tool) => activeTools === null || activeTools.includes(tool.name))
+    .map(({ name, description }) => ({ name, description }));
+  const newMessages = loaded.newMessages === 0 ? [] : loaded.messages.slice(-loaded.newMessages);
+  return { context: { systemPrompt: loaded.systemPrompt, messages: loaded.messages, tools }, newMessages };
+}
+
+export function addToView(view: PolicyView, messages: readonly AgentMessage[]): void {
+  view.context.messages.push(...messages);
+  view.newMessages.push(...messages);
+}
+
+export interface TurnDecision {
+  stop: boolean;
+  update: AgentLoopTurnUpdate | undefined;
+}
+
+/**
+ * shouldStopAfterTurn, then prepareNextTurn if the run goes on: the order of the hook-system document.
+ * @throws EverturnError `policy` for whatever a policy throws or returns in the wrong shape: it ends the run, not the
+ * workflow task, which Temporal would retry for ever.
+ */
+export async function decideTurn(
+  agent: string,
+  policy: Policy,
+  view: PolicyView,
+  message: AssistantMessage,
+  toolResults: ToolResultMessage[],
+): Promise<TurnDecision> {
+  const context = (): ShouldStopAfterTurnContext => ({
+    message,
+    toolResults,
+    context: { ...view.context, messages: [...view.context.messages] },
+    newMessages: [...view.newMessages],
+  });
+  if (await guarded(agent, 'shouldStopAfterTurn', async () => policy.shouldStopAfterTurn?.(context()))) {
+    return { stop: true, update: undefined };
+  }
+  const update = await guarded(agent, 'prepareNextTurn', async () => policy.prepareNextTurn?.(context()));
+  return { stop: false, update: update === undefined || update === null ? undefined : checkUpdate(agent, update) };
+}
+
+export function modelRef(model: NonNullable<AgentLoopTurnUpdate['model']>): string {
+  return typeof model === 'string' ? model : `${model.provider}/${model.id}`;
+}
+
+async function guarded<T>(agent: string, hook: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw new EverturnError('policy', `${hook} of agent "${agent}" threw: ${errorText(error)}`, {
+      cause: error,
+      details: { agent, hook },
+    });
+  }
+}
+
+function checkUpdate(agent: string, update: AgentLoopTurnUpdate): AgentLoopTurnUpdate {
+  const wrong = (what: string) =>
+    new EverturnError('policy', `prepareNextTurn of agent "${agent}" returned ${what}`, {
+      details: { agent, hook: 'prepareNextTurn' },
+    });
+  if (typeof update !== 'object') throw wrong('no object; return { context?, model?, thinkingLevel? } or undefined');
+  if (update.model !== undefined && !modelRefSchema.safeParse(modelRef(update.model)).success) {
+    throw wrong('a model that is neither "provider/id" nor an object with provider and id');
+  }
+  if (update.thinkingLevel !== undefined && !thinkingLevelSchema.safeParse(update.thinkingLevel).success) {
+    throw wrong(`an unknown thinking level "${String(update.thinkingLevel)}"`);
+  }
+  if (
+    update.context !== undefined &&
+    (typeof update.context.systemPrompt !== 'string' || !Array.isArray(update.context.messages))
+  ) {
+    throw wrong('a context without systemPrompt and messages');
+  }
+  return update;
+}

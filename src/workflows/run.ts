@@ -1,0 +1,248 @@
+import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
+import type { AppendInput } from '../common/effects.ts';
+import { type ErrorInfo, EverturnError } from '../common/errors.ts';
+import type { NewRecord, QueuedMessage, RunStatus } from '../common/events.ts';
+import { assistantEntryId, promptEntryId } from '../common/ids.ts';
+import type { AgentMessage, AssistantMessage } from '../common/messages.ts';
+import { emptyUsage } from '../common/usage.ts';
+import { effects } from './activities.ts';
+import { append, takeRecords } from './append.ts';
+import { errorInfoOf } from './failures.ts';
+import { addToView, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
+import { drain, giveBack, hasQueued, holdQueues } from './queues.ts';
+import { openedOf, type RunState, type SessionState } from './state.ts';
+import { runTurn, turnEnd, turnRecords } from './turn.ts';
+
+/** Replies cut by the output limit in a row, after which a run ends instead of asking once more. */
+const maxLengthStops = 3;
+// The server holds a continue-as-new back until a second after the start, so there is no sense in one before.
+const minRunMs = 1_000;
+
+/** Ends the workflow run at a turn border; the next one goes on with the same run of the agent. */
+export class RollOver extends Error {}
+
+/**
+ * One run of the agent, from its first turn (or the turn where continue-as-new left it) to `settled`.
+ * @throws RollOver when the history is full; anything else it throws means that not even the end could be written.
+ */
+export async function executeRun(state: SessionState, run: RunState): Promise<void> {
+  const scope = new CancellationScope();
+  state.runScope = scope;
+  if (run.aborting) scope.cancel();
+  let end: LoopEnd;
+  try {
+    end = await scope.run(() => turnLoop(state, run));
+  } catch (failure) {
+    if (failure instanceof RollOver) throw failure;
+    await endBrokenTurn(state, run, failure);
+    end = run.aborting ? { status: 'aborted' } : { status: 'error', error: errorInfoOf(failure) };
+  } finally {
+    state.runScope = undefined;
+  }
+  if (end.status === 'repeated') return dropRepeated(state, run);
+  await endRun(state, run, end.status, end.error);
+}
+
+/** `repeated`: the run id was used before, in an earlier workflow run of the session. Its first run is the answer. */
+type LoopEnd = { status: RunStatus; error?: ErrorInfo } | { status: 'repeated'; error?: undefined };
+
+async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
+  const { manifest } = openedOf(state);
+  const policy = policyOf(manifest.agent);
+  const view = policy === undefined ? undefined : await loadView(state, run);
+  if (run.turn === 0) run.pending.push(...(await drainWithHook(state, run, 'steer')));
+  for (;;) {
+    rollOverIfDue(run);
+    if (view !== undefined)
+      addToView(
+        view,
+        run.pending.map(({ message }) => message),
+      );
+    const { reply, terminate, toolResults } = await runTurn(state, run, policy !== undefined);
+    if (reply.duplicate) return { status: 'repeated' };
+    if (reply.stopReason === 'error' || reply.stopReason === 'aborted') return failedEnd(run, reply.error);
+    if (view !== undefined && reply.message !== undefined) addToView(view, [reply.message, ...toolResults]);
+    checkLengthStops(run, reply.stopReason, reply.calls.length);
+    if (policy !== undefined && view !== undefined && reply.message !== undefined) {
+      const decision = await decideTurn(manifest.agent, policy, view, reply.message, toolResults);
+      if (decision.stop) return { status: run.aborting ? 'aborted' : 'done' };
+      if (decision.update !== undefined) await applyUpdate(state, run, view, decision.update);
+    }
+    const more = reply.calls.length > 0 && !terminate;
+    checkTurnLimit(state, run, more);
+    run.turn += 1;
+    run.pending = await drainWithHook(state, run, 'steer');
+    if (run.pending.length === 0 && !more) {
+      run.pending = await drainWithHook(state, run, 'followUp');
+      if (run.pending.length === 0) return { status: run.aborting ? 'aborted' : 'done' };
+    }
+  }
+}
+
+function failedEnd(run: RunState, error: ErrorInfo | undefined): LoopEnd {
+  run.turn += 1;
+  if (run.aborting) return { status: 'aborted' };
+  return { status: 'error', error: error ?? { code: 'model_failed', message: 'The model request failed.' } };
+}
+
+function checkLengthStops(run: RunState, stopReason: AssistantMessage['stopReason'], calls: number): void {
+  run.lengthStops = stopReason === 'length' && calls > 0 ? run.lengthStops + 1 : 0;
+  if (run.lengthStops < maxLengthStops) return;
+  throw new EverturnError(
+    'output_limit',
+    `The model hit its output limit inside a tool call ${maxLengthStops} times in a row. Raise maxTokens, or ask for smaller steps.`,
+  );
+}
+
+/** Thrown before anything is drained: what waits in the queues stays there for the next run. */
+function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void {
+  const { maxTurns } = openedOf(state).manifest;
+  if (run.turn + 1 < maxTurns || !(more || hasQueued(state.queues))) return;
+  throw new EverturnError(
+    'turn_limit',
+    `The run has had its ${maxTurns} turns. Prompt again to go on, or raise maxTurns of the agent.`,
+  );
+}
+
+/** Nothing of this run was written. Messages that it had taken along wait for the next one. */
+function dropRepeated(state: SessionState, run: RunState): void {
+  giveBack(
+    state,
+    run.pending.filter(({ id }) => id !== promptEntryId(run.runId)),
+  );
+  state.run = null;
+}
+
+/** The signal queue first, then the agent's own queue hook. What an abort finds in the queues stays there for it. */
+async function drainWithHook(
+  state: SessionState,
+  run: RunState,
+  queue: 'steer' | 'followUp',
+): Promise<QueuedMessage[]> {
+  const { manifest } = openedOf(state);
+  const messages = drain(state, queue);
+  const hooked = queue === 'steer' ? manifest.hooks.getSteeringMessages : manifest.hooks.getFollowUpMessages;
+  if (!hooked || run.aborting) return messages;
+  const poll = run.queueHookPolls;
+  run.queueHookPolls += 1;
+  state.counts.effects += 1;
+  const { agent } = manifest;
+  // A message is kept in `pending` while the hook is asked: an abort or an error here must not lose it.
+  run.pending = messages;
+  const answer = await effects.pollQueueHook({ agent, runId: run.runId, turn: run.turn, queue, poll });
+  const polled = answer.messages.map((message: AgentMessage, index) => ({
+    id: `${run.runId}/hook/${poll}/${index}`,
+    message,
+  }));
+  return [...messages, ...polled];
+}
+
+async function loadView(state: SessionState, run: RunState): Promise<PolicyView> {
+  const { manifest } = openedOf(state);
+  state.counts.effects += 1;
+  const loaded = await effects.loadContext({
+    agent: manifest.agent,
+    runId: run.runId,
+    model: state.model,
+    thinkingLevel: state.thinkingLevel,
+    activeTools: state.activeTools,
+    ...(run.base === null ? {} : { base: run.base }),
+  });
+  return newView(loaded, manifest, state.activeTools);
+}
+
+type Update = NonNullable<Awaited<ReturnType<typeof decideTurn>>['update']>;
+
+/** A context that a policy returned goes to the store once and travels by digest from then on. */
+async function applyUpdate(state: SessionState, run: RunState, view: PolicyView, update: Update): Promise<void> {
+  if (update.model !== undefined) state.model = modelRef(update.model);
+  if (update.thinkingLevel !== undefined) state.thinkingLevel = update.thinkingLevel;
+  if (update.context === undefined) return;
+  const { systemPrompt, messages, tools } = update.context;
+  view.context = { ...view.context, ...update.context, messages: [...messages] };
+  if (tools !== undefined) state.activeTools = tools.map((tool) => tool.name);
+  const { agent } = openedOf(state).manifest;
+  state.counts.effects += 1;
+  run.base = await effects.saveContext({ agent, runId: run.runId, turn: run.turn, systemPrompt, messages });
+}
+
+function rollOverIfDue(run: RunState): void {
+  const info = workflowInfo();
+  if (!info.continueAsNewSuggested || run.aborting) return;
+  if (Date.now() - info.runStartTime.getTime() >= minRunMs) throw new RollOver();
+}
+
+/**
+ * A turn that broke off (a hook or a policy threw, an effect failed for good) still ends in the log: what it was to
+ * write is written, open calls get a result, and a reply that never came is replaced by one with the error, as pi does.
+ */
+async function endBrokenTurn(state: SessionState, run: RunState, failure: unknown): Promise<void> {
+  if (isCancellation(failure)) run.aborting = true;
+  const entryId = assistantEntryId(run.runId, run.turn);
+  const reason = run.aborting ? 'Operation aborted' : errorInfoOf(failure).message;
+  const ended = state.events.some(
+    (record) => record.kind === 'event' && record.key === `${run.runId}/${run.turn}/turn_end`,
+  );
+  if (ended) {
+    run.turn += 1;
+    return;
+  }
+  const message: AssistantMessage = {
+    role: 'assistant',
+    content: [{ type: 'text', text: '' }],
+    api: 'everturn',
+    provider: state.model.split('/', 1)[0] ?? '',
+    model: state.model.slice(state.model.indexOf('/') + 1),
+    usage: emptyUsage(),
+    stopReason: run.aborting ? 'aborted' : 'error',
+    errorMessage: reason,
+    timestamp: Date.now(),
+  };
+  const records: NewRecord[] = [
+    ...turnRecords(state, run),
+    { kind: 'entry', entry: { type: 'message', id: entryId, timestamp: new Date().toISOString(), message } },
+  ];
+  const settleOpen = { entryId, outcome: run.aborting ? 'aborted' : 'failed', reason } as const;
+  const closed = await append(state, {
+    runId: run.runId,
+    turn: run.turn,
+    records,
+    settleOpen,
+    ...(run.turn === 0 ? { openRun: run.token } : {}),
+    wantMessage: true,
+  });
+  run.pending = [];
+  state.events.push(turnEnd(run, closed.toolResults?.length ?? 0));
+  run.turn += 1;
+}
+
+/** agent_end, settled, and after an abort what it took out of the queues: one write, after which the run is closed. */
+async function endRun(
+  state: SessionState,
+  run: RunState,
+  status: RunStatus,
+  error: ErrorInfo | undefined,
+): Promise<void> {
+  run.closing = true;
+  holdQueues(state.queues);
+  const event = (name: string, body: Extract<NewRecord, { kind: 'event' }>['event']): NewRecord => ({
+    kind: 'event',
+    key: `${run.runId}/${name}`,
+    event: body,
+  });
+  const records = [
+    ...takeRecords(state),
+    event('agent_end', { type: 'agent_end', status, ...(error === undefined ? {} : { error }) }),
+    event('settled', { type: 'settled', nextTurnCount: state.queues.nextTurn.length }),
+  ];
+  if (status === 'aborted') {
+    records.push(
+      event('abort', { type: 'abort', clearedSteer: run.cleared.steer, clearedFollowUp: run.cleared.followUp }),
+    );
+  }
+  const closeRun: AppendInput['closeRun'] = { status, ...(error === undefined ? {} : { error }) };
+  await append(state, { runId: run.runId, records, closeRun });
+  state.ended.push({ runId: run.runId, status });
+  state.counts.runs += 1;
+  state.run = null;
+}

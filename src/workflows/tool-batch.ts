@@ -1,0 +1,132 @@
+import { isCancellation } from '@temporalio/workflow';
+import type { CallPlan, ModelResult, RunPlace } from '../common/effects.ts';
+import type { ToolResultMessage } from '../common/messages.ts';
+import { executeTool, gates } from './activities.ts';
+import { append } from './append.ts';
+import { openedOf, type RunState, type SessionState } from './state.ts';
+
+/** At most this many tools of one batch run at once: all arguments of one workflow task count against the server's limit. */
+const windowSize = 16;
+
+export interface BatchOutcome {
+  /** True when every call asked for the end of the run. */
+  terminate: boolean;
+  /** In source order, when a policy wants them. */
+  toolResults: ToolResultMessage[];
+}
+
+interface Batch {
+  state: SessionState;
+  run: RunState;
+  place: RunPlace;
+  reply: ModelResult;
+  gated: boolean;
+  wantMessage: boolean;
+  settled: Map<number, CallPlan>;
+}
+
+/**
+ * The calls of one reply, in pi's order (pi-semantics §1.5). Parallel: every gate in source order before anything runs,
+ * then all that passed. Sequential: gate and tool, call by call. After an abort nothing is started, and every call that
+ * has no result gets one, so that the next request is valid.
+ */
+export async function runToolBatch(
+  state: SessionState,
+  run: RunState,
+  reply: ModelResult,
+  wantMessage: boolean,
+): Promise<BatchOutcome> {
+  const { manifest } = openedOf(state);
+  const settled = new Map(reply.calls.filter((call) => call.state === 'settled').map((call) => [call.index, call]));
+  const batch: Batch = {
+    state,
+    run,
+    place: { agent: manifest.agent, runId: run.runId, turn: run.turn },
+    reply,
+    gated: manifest.hooks.beforeToolCall,
+    wantMessage,
+    settled,
+  };
+  const open = reply.calls.filter((call) => call.state === 'ready');
+  try {
+    if (reply.sequential) for (const call of open) await runSequentially(batch, call);
+    else await runInParallel(batch, open);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    run.aborting = true;
+  }
+  return batch.settled.size < reply.calls.length ? await settleAborted(batch) : outcomeOf(batch);
+}
+
+async function runSequentially(batch: Batch, call: CallPlan): Promise<void> {
+  if (batch.run.aborting) return;
+  const [ready] = await passGate(batch, [call]);
+  if (ready !== undefined && !batch.run.aborting) await execute(batch, ready);
+}
+
+async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
+  const waiting = await passGate(batch, calls);
+  let failure: unknown;
+  const lane = async (): Promise<void> => {
+    for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
+      if (batch.run.aborting || failure !== undefined) return;
+      try {
+        await execute(batch, call);
+      } catch (error) {
+        // The other calls of the batch keep their results: only then is the first trouble reported.
+        failure ??= error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(windowSize, waiting.length) }, lane));
+  if (failure !== undefined) throw failure;
+}
+
+async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
+  if (!batch.gated || calls.length === 0) return [...calls];
+  const { place, reply, wantMessage } = batch;
+  const indexes = calls.map((call) => call.index);
+  const input = { ...place, entryId: reply.entryId, indexes, sequential: reply.sequential, wantMessage };
+  batch.state.counts.effects += 1;
+  const decided = await gates.beforeToolCall(input);
+  for (const call of decided.calls) if (call.state === 'settled') batch.settled.set(call.index, call);
+  return decided.calls.filter((call) => call.state === 'ready');
+}
+
+async function execute(batch: Batch, call: CallPlan): Promise<void> {
+  const { state, place, reply, wantMessage } = batch;
+  const tool = openedOf(state).manifest.tools.find((candidate) => candidate.name === call.name);
+  if (tool === undefined) throw new Error(`no tool "${call.name}" in the manifest`);
+  state.counts.effects += 1;
+  const args = call.args === undefined ? {} : { args: call.args };
+  const input = {
+    ...place,
+    entryId: reply.entryId,
+    index: call.index,
+    sequential: reply.sequential,
+    wantMessage,
+    ...args,
+  };
+  const result = await executeTool(tool, input);
+  batch.settled.set(call.index, {
+    ...call,
+    state: 'settled',
+    terminate: result.terminate,
+    ...(result.toolResult === undefined ? {} : { toolResult: result.toolResult }),
+  });
+}
+
+async function settleAborted(batch: Batch): Promise<BatchOutcome> {
+  const { state, run, reply, wantMessage } = batch;
+  const settleOpen = { entryId: reply.entryId, outcome: 'aborted', reason: 'Operation aborted' } as const;
+  const closed = await append(state, { runId: run.runId, turn: run.turn, records: [], settleOpen, wantMessage });
+  return { terminate: false, toolResults: closed.toolResults ?? [] };
+}
+
+function outcomeOf(batch: Batch): BatchOutcome {
+  const calls = batch.reply.calls.map((call) => batch.settled.get(call.index));
+  return {
+    terminate: calls.length > 0 && calls.every((call) => call?.terminate === true),
+    toolResults: calls.flatMap((call) => (call?.toolResult === undefined ? [] : [call.toolResult])),
+  };
+}

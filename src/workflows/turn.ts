@@ -1,0 +1,82 @@
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import type { ModelInput, ModelResult } from '../common/effects.ts';
+import type { NewRecord } from '../common/events.ts';
+import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
+import { addTotals } from '../common/usage.ts';
+import { modelEffects } from './activities.ts';
+import { messageRecords, takeRecords } from './append.ts';
+import { openedOf, type RunState, type SessionState } from './state.ts';
+import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
+
+export interface TurnOutcome extends BatchOutcome {
+  reply: ModelResult;
+}
+
+/** One model reply and its tool batch. `turn_end` is left among the records that wait for the next effect. */
+export async function runTurn(state: SessionState, run: RunState, wantMessage: boolean): Promise<TurnOutcome> {
+  const reply = await streamReply(state, run, wantMessage);
+  if (reply.duplicate) return { reply, terminate: true, toolResults: [] };
+  state.counts.usage = addTotals(state.counts.usage, reply.usage);
+  run.pending = [];
+  state.leaf = reply.leaf;
+  state.counts.turns += 1;
+  if (reply.stopReason === 'aborted') run.aborting = true;
+  const failed = reply.stopReason === 'error' || reply.stopReason === 'aborted';
+  const batch =
+    failed || reply.calls.length === 0
+      ? { terminate: true, toolResults: [] }
+      : await runToolBatch(state, run, reply, wantMessage);
+  state.events.push(turnEnd(run, failed ? 0 : reply.calls.length));
+  return { reply, ...batch };
+}
+
+/** What stands in the log before the reply: the records that waited, turn_start, and the messages of this turn. */
+export function turnRecords(state: SessionState, run: RunState): NewRecord[] {
+  const start: NewRecord[] = [
+    { kind: 'event', key: `${run.runId}/${run.turn}/turn_start`, event: { type: 'turn_start' } },
+  ];
+  if (run.turn === 0) start.unshift({ kind: 'event', key: `${run.runId}/agent_start`, event: { type: 'agent_start' } });
+  return [...takeRecords(state), ...start, ...messageRecords(run.pending)];
+}
+
+export function turnEnd(run: RunState, calls: number): NewRecord {
+  const messageId = assistantEntryId(run.runId, run.turn);
+  const toolResultIds = Array.from({ length: calls }, (_, index) => toolResultEntryId(messageId, index));
+  const event = { type: 'turn_end', messageId, toolResultIds } as const;
+  return { kind: 'event', key: `${run.runId}/${run.turn}/turn_end`, event, turn: run.turn };
+}
+
+/**
+ * An abort that reaches the effect gives the partial reply. One that comes before the effect has begun (it waits for a
+ * worker, or for its next attempt) cancels it outright: then the same effect is asked again to write what it was given
+ * and an aborted reply, so that no accepted message is lost.
+ */
+async function streamReply(state: SessionState, run: RunState, wantMessage: boolean): Promise<ModelResult> {
+  const { manifest } = openedOf(state);
+  const input: ModelInput = {
+    agent: manifest.agent,
+    runId: run.runId,
+    turn: run.turn,
+    entryId: assistantEntryId(run.runId, run.turn),
+    model: state.model,
+    thinkingLevel: state.thinkingLevel,
+    activeTools: state.activeTools,
+    write: turnRecords(state, run),
+    gated: manifest.hooks.beforeToolCall,
+    wantMessage,
+    aborted: false,
+    ...(run.turn === 0 ? { openRun: run.token } : {}),
+    ...(run.base === null ? {} : { base: run.base }),
+  };
+  const { streamAssistantResponse } = modelEffects(manifest);
+  state.counts.effects += 1;
+  if (!run.aborting) {
+    try {
+      return await streamAssistantResponse(input);
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      run.aborting = true;
+    }
+  }
+  return CancellationScope.nonCancellable(() => streamAssistantResponse({ ...input, aborted: true }));
+}

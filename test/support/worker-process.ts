@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { CrashAgentOptions } from './crash-agent.ts';
+
+/** Replies of the model, as a JSON list. Read at each request, so a test may change them. */
+export const repliesFile = 'replies.json';
+/** The model's request log. */
+export const requestsFile = 'requests.jsonl';
+
+/**
+ * While this file is there, an effect of that name ("RUN/t0/model") holds before or after the commit that carries its
+ * result: the moment when everything is done and nothing is told. `<file>.waiting` says that one is there.
+ */
+export function holdCommitFile(place: 'before' | 'after', effect: string): string {
+  return `hold-${place}-${effect.replaceAll('/', '_')}`;
+}
+
+export interface WorkerProcessConfig extends CrashAgentOptions {
+  address: string;
+  /** Path of the store. */
+  store: string;
+  taskQueue: string;
+  /** Path of the workflow bundle. */
+  bundle: string;
+  /** Folder of the evidence. */
+  folder: string;
+}
+
+/** A worker in a process of its own. */
+export interface WorkerProcess {
+  readonly pid: number;
+  alive(): boolean;
+  /** Ends it as a power cut would, and returns when it is gone. */
+  kill9(): Promise<void>;
+  /** Ends it in good order, and returns when it is gone. */
+  stop(): Promise<void>;
+  /** Stops it in the middle of whatever it does, as a machine that sleeps. */
+  pause(): void;
+  resume(): void;
+}
+
+const main = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
+const stopTimeoutMs = 15_000;
+
+/** Starts a worker process and returns when it polls for work. It ends with this process at the latest. */
+export async function startWorkerProcess(config: WorkerProcessConfig): Promise<WorkerProcess> {
+  // Not the flags of jest: a plain Node, on the repository's sources.
+  const { NODE_OPTIONS: _, ...env } = process.env;
+  const child = spawn(process.execPath, ['--conditions=everturn-source', '--disable-warning=ExperimentalWarning', main], {
+    env: { ...env, EVERTURN_TEST_WORKER: JSON.stringify(config) },
+    cwd: config.folder,
+    stdio: ['ignore', process.env.EVERTURN_LOG ? 'inherit' : 'ignore', 'pipe', 'ipc'],
+  });
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-4000);
+    if (process.env.EVERTURN_LOG) process.stderr.write(text);
+  });
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  child.once('exit', () => process.removeListener('exit', onExit));
+  const gone = once(child, 'exit').then(() => 'gone' as const);
+  const first = await Promise.race([once(child, 'message'), gone]);
+  if (first === 'gone') throw new Error(`The worker process ended at its start:\n${errors}`);
+  return handleOf(child, gone);
+}
+
+function handleOf(child: ChildProcess, gone: Promise<unknown>): WorkerProcess {
+  const alive = () => child.exitCode === null && child.signalCode === null;
+  const end = async (signal: NodeJS.Signals) => {
+    if (!alive()) return;
+    child.kill(signal);
+    const giveUp = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+    await gone;
+    clearTimeout(giveUp);
+  };
+  return {
+    pid: child.pid ?? -1,
+    alive,
+    kill9: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  };
+}
