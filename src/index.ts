@@ -1,8 +1,10 @@
 /** What an agent file needs: definitions and their types. Workers, clients and workflows have entries of their own. */
 
-export type { Agent, AgentOptions, StreamSettings, SystemPromptContext } from './agent/agent.ts';
+export type { Agent, AgentOptions, HookInstaller, StreamSettings, SystemPromptContext } from './agent/agent.ts';
 export { defineAgent } from './agent/agent.ts';
 export { openAICompatible } from './agent/openai-compatible.ts';
+export type { PiAgentTool, PiToolOptions } from './agent/pi-tool.ts';
+export { fromPiTool } from './agent/pi-tool.ts';
 export type { Tool, ToolContext, ToolOptions, ToolReturn } from './agent/tool.ts';
 export { defineTool, RetryableToolError } from './agent/tool.ts';
 export type { SessionTreeEntry, ThinkingLevel } from './common/entries.ts';
@@ -27,14 +29,50 @@ export type {
 export { textOf, toolCallsOf } from './common/messages.ts';
 export type { AgentContext, AgentLoopTurnUpdate, ShouldStopAfterTurnContext } from './common/policy.ts';
 export type { UsageTotals } from './common/usage.ts';
+export { NonRetryableHookError } from './hooks/errors.ts';
+export type {
+  AgentHarnessEventMap,
+  AgentHarnessEventName,
+  AgentHarnessEventResultMap,
+  AgentHarnessHandler,
+  AgentHarnessResources,
+  AgentHarnessStreamOptions,
+  AgentHarnessStreamOptionsPatch,
+  BeforeAgentStartEvent,
+  BeforeAgentStartResult,
+  BeforeProviderPayloadEvent,
+  BeforeProviderPayloadResult,
+  BeforeProviderRequestEvent,
+  BeforeProviderRequestResult,
+  BranchPreparation,
+  CompactionResult,
+  ContextEvent,
+  ContextResult,
+  PromptTemplate,
+  SessionBeforeCompactEvent,
+  SessionBeforeCompactResult,
+  SessionBeforeTreeEvent,
+  SessionBeforeTreeResult,
+  Skill,
+  ToolCallEvent,
+  ToolCallResult,
+  ToolResultEvent,
+  ToolResultPatch,
+  ToolUpdateEvent,
+  ToolUpdateResult,
+  TreePreparation,
+} from './hooks/harness-types.ts';
 export type {
   AfterToolCallContext,
   AfterToolCallResult,
+  AgentHookName,
   AgentHooks,
   AgentToolCall,
   AgentToolResult,
+  AskResult,
   BeforeToolCallContext,
   BeforeToolCallResult,
+  HookSettings,
 } from './hooks/types.ts';
 export type { Store } from './store/index.ts';
 export { openStore } from './store/index.ts';

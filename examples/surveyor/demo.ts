@@ -26,15 +26,15 @@ async function play(stage: Stage, stop: AbortSignal): Promise<void> {
   stopped.catch(() => undefined);
   const unlessStopped = <T>(work: Promise<T>): Promise<T> => Promise.race([work, stopped]);
   const live = new LiveTranscript(new Transcript({ colour }), (text) => process.stdout.write(text));
-  const tell = (text: string) => live.note(ink.yellow(`\n▌ ${text}\n`));
+  const tell = (text: string) => live.note(ink.yellow(`▌ ${text}`));
 
   tell(await stage.startServer());
   const first = stage.startWorker();
   tell(`In a process of its own: ${await unlessStopped(first.ready())}`);
 
-  const client = await AgentClient.connect({ address: stage.address, store: stage.store, taskQueue: stage.taskQueue });
+  const client = await AgentClient.connect({ address: stage.address, store: stage.store, taskQueue: stage.name });
   stage.onEnd(() => client.close());
-  const session = client.session(stage.taskQueue, { agent: 'surveyor' });
+  const session = client.session(stage.name, { agent: 'surveyor' });
   const reading = new AbortController();
   const followed = live.follow(session.events({ signal: reading.signal }));
   stage.onEnd(async () => {

@@ -131,7 +131,9 @@ export class Transcript {
     return last === '' ? '' : this.#line(this.#ink.dim(`  · ${toolName}: ${oneLine(last, this.#width)}`));
   }
 
-  #toolEnd({ toolName, result, isError, outcome }: EventOf<'tool_execution_end'>): string {
+  #toolEnd({ toolCallId, toolName, result, isError, outcome }: EventOf<'tool_execution_end'>): string {
+    // A sign of life that is read after the end is old news.
+    this.#updatedCalls.add(toolCallId);
     const text = textOf(result).trimEnd();
     const lines = text.split('\n').length;
     const more = lines > 1 ? this.#ink.dim(` (${lines} lines)`) : '';

@@ -1,29 +1,25 @@
 import type { Agent } from '../agent/agent.ts';
+import { gateHandlers } from '../agent/manifest.ts';
 import { validateArguments } from '../agent/validate-arguments.ts';
 import type { CallPlan, GateInput, GateResult } from '../common/effects.ts';
-import { errorText } from '../common/errors.ts';
 import type { ToolOutcomeKind } from '../common/events.ts';
 import { canonicalJson } from '../common/json.ts';
 import type { AssistantMessage, ToolCall } from '../common/messages.ts';
 import type { AgentContext } from '../common/policy.ts';
 import type { SettledCall } from '../store/types.ts';
+import { putJson } from './blobs.ts';
 import { type Effect, runEffect } from './effect.ts';
-import { tryHook } from './hook-call.ts';
-import { putJson } from './model/build-request.ts';
+import { passGates } from './hooks/tool-hooks.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
 
 /**
- * The gate before tools: for each call in source order its start, argument validation, beforeToolCall. What was decided
- * for a call is kept before the next one is looked at, so a worker that dies in a hook repeats that one hook at most.
+ * The gate before tools: for each call in source order its start, argument validation, beforeToolCall and tool_call. What
+ * was decided for a call is kept before the next one is looked at, so a worker that dies in a hook repeats that one hook.
  */
 export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<GateResult> {
-  const place = {
-    effect: `${input.entryId}/gate/${input.indexes[0]}`,
-    runId: input.runId,
-    turn: input.turn,
-  };
+  const place = { effect: `${input.entryId}/gate/${input.indexes[0]}`, runId: input.runId, turn: input.turn };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
@@ -32,7 +28,8 @@ export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<Gate
     for (const index of input.indexes) {
       const call = callAt(message, index);
       await effect.commit({ records: [startRecord(input.entryId, index, call)] });
-      const decision = await effect.once(`call/${index}`, () => decide(runtime, effect, agent, message, call, context));
+      const decide = () => decideCall({ runtime, effect, agent, input, message, call, index, context });
+      const decision = await effect.once(`call/${index}`, decide);
       if ('args' in decision) calls.push({ index, name: call.name, state: 'ready', ...decision.args });
       else calls.push(await refuse(effect, input, call, index, decision));
     }
@@ -41,42 +38,46 @@ export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<Gate
   });
 }
 
+interface CallToDecide {
+  runtime: Runtime;
+  effect: Effect;
+  agent: Agent;
+  input: GateInput;
+  message: AssistantMessage;
+  call: ToolCall;
+  index: number;
+  context: AgentContext;
+}
+
 type Decision = { args: { args?: string } } | { outcome: ToolOutcomeKind; reason: string };
 
-async function decide(
-  runtime: Runtime,
-  effect: Effect,
-  agent: Agent,
-  assistantMessage: AssistantMessage,
-  call: ToolCall,
-  context: AgentContext,
-): Promise<Decision> {
+async function decideCall({
+  runtime,
+  effect,
+  agent,
+  input,
+  message,
+  call,
+  index,
+  context,
+}: CallToDecide): Promise<Decision> {
   if (effect.stopReason() === 'abort') return aborted;
   const tool = agent.tools.find((candidate) => candidate.name === call.name);
   if (tool === undefined) return { outcome: 'not_found', reason: `Tool ${call.name} not found` };
   const validated = validateArguments(tool, call);
   if (!validated.ok) return { outcome: 'invalid_arguments', reason: validated.reason };
-  const hook = agent.beforeToolCall;
-  if (hook === undefined) {
+  if (gateHandlers(agent) < input.handlers) {
     return {
       outcome: 'blocked',
-      reason: 'The gate of this tool is not available on this worker, so the call was not let through.',
+      reason: 'A gate of this agent is not available on this worker, so the call was not let through.',
     };
   }
-  const { args } = validated;
+  const args = validated.args as Record<string, unknown>;
   const before = canonicalJson(args);
-  try {
-    const result = await tryHook(effect.signal, () =>
-      hook({ assistantMessage, toolCall: call, args, context }, effect.signal),
-    );
-    // Abort wins over the hook's word, a worker's shutdown leaves the question to the next attempt.
-    if (effect.stopReason() === 'abort') return aborted;
-    if (result?.block) return { outcome: 'blocked', reason: result.reason || 'Tool execution was blocked' };
-  } catch (error) {
-    if (effect.stopReason() === 'abort') return aborted;
-    if (effect.signal.aborted) throw error;
-    return { outcome: 'failed', reason: errorText(error) };
-  }
+  const verdict = await passGates(effect, agent, { assistantMessage: message, call, args, context }, index);
+  // Abort wins over what the hooks say.
+  if (effect.stopReason() === 'abort') return aborted;
+  if (!verdict.pass) return { outcome: verdict.failed ? 'failed' : 'blocked', reason: verdict.reason };
   return { args: canonicalJson(args) === before ? {} : { args: await putJson(runtime, args) } };
 }
 

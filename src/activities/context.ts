@@ -8,9 +8,10 @@ import type {
 } from '../common/effects.ts';
 import { EverturnError } from '../common/errors.ts';
 import { parseIncoming } from '../common/messages.ts';
+import { putJson } from './blobs.ts';
 import { runEffect } from './effect.ts';
-import { callHook } from './hook-call.ts';
-import { afterBase, putJson, readBase, systemPromptOf } from './model/build-request.ts';
+import { callHook } from './hooks/run-hook.ts';
+import { afterBase, readBase, runSystemPrompt } from './model/build-request.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 
 /** The context so far, for policies: once per run and workflow run, claim-checked when it is large. */
@@ -26,7 +27,7 @@ export function loadContext(runtime: Runtime, input: LoadContextInput): Promise<
       base === undefined ? items.map((item) => item.message) : [...base.messages, ...afterBase(items, input)];
     const first = items.findIndex((item) => item.entryId.startsWith(`${input.runId}/`));
     const newMessages = first < 0 ? 0 : Math.min(messages.length, items.length - first);
-    const systemPrompt = base?.systemPrompt ?? (await systemPromptOf(effect, agent, input));
+    const systemPrompt = base?.systemPrompt ?? (await runSystemPrompt(runtime, effect, agent, input));
     return { systemPrompt, messages, newMessages };
   });
 }
@@ -50,9 +51,13 @@ export function pollQueueHook(runtime: Runtime, input: QueueHookInput): Promise<
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const name = input.queue === 'steer' ? 'getSteeringMessages' : 'getFollowUpMessages';
-    const asked = await effect.once('asked', () =>
-      callHook(name, effect.signal, async () => checkAnswer(name, await agent[name]?.())),
-    );
+    const asked = await callHook<QueueHookResult['messages']>(effect, {
+      hook: name,
+      handler: 0,
+      settings: agent.hookSettings[name],
+      call: async () => checkAnswer(name, await agent[name]?.()),
+      describe: (messages) => ({ messages: messages.length }),
+    });
     await effect.commit({ result: JSON.parse(JSON.stringify({ messages: asked })) });
     return { messages: asked };
   });

@@ -1,5 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { EverturnError, isEverturnError, toErrorInfo } from '../common/errors.ts';
+import type { NewRecord } from '../common/events.ts';
 import type { Json } from '../common/json.ts';
 import type { Commit, CommitResult, Fence } from '../store/types.ts';
 import type { Runtime } from './runtime.ts';
@@ -23,6 +24,11 @@ export interface Effect {
   commit(commit: Commit): Promise<CommitResult>;
   /** Does something once for all attempts: what it gave is kept, and a retry gets it back without doing it again. */
   once<T>(name: string, make: () => Promise<T>): Promise<T>;
+  /** What an earlier attempt kept under this name. */
+  step(name: string): Json | undefined;
+  saveStep(name: string, outcome: Json): Promise<void>;
+  /** Leaves a record for the next commit, before its own. */
+  note(record: NewRecord): void;
 }
 
 export interface EffectPlace {
@@ -51,27 +57,37 @@ export async function runEffect<Result>(
     const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
-    const steps = begun.steps;
-    return await body({
-      fence,
-      attempt: fence.attempt,
-      signal: stop.signal,
-      stopReason: () => stop.reason,
-      commit: (commit) => runtime.store.commit(fence, commit),
-      once: async (name, make) => {
-        const kept = steps[name];
-        if (kept !== undefined) return (kept as { value: never }).value;
-        const value = await make();
-        const saved = await runtime.store.saveStep(fence, name, { value: (value ?? null) as Json });
-        return (saved as { value: never }).value;
-      },
-    });
+    return await body(effectOf(runtime, fence, stop, begun.steps));
   } catch (error) {
     throw toFailure(error, fence.attempt, stop.reason);
   } finally {
     clearInterval(heartbeat);
     stop.end();
   }
+}
+
+function effectOf(runtime: Runtime, fence: Fence, stop: Stop, steps: Record<string, Json>): Effect {
+  const notes: NewRecord[] = [];
+  return {
+    fence,
+    attempt: fence.attempt,
+    signal: stop.signal,
+    stopReason: () => stop.reason,
+    commit: (commit) =>
+      runtime.store.commit(fence, { ...commit, records: [...notes.splice(0), ...(commit.records ?? [])] }),
+    step: (name) => steps[name],
+    saveStep: async (name, outcome) => {
+      steps[name] = await runtime.store.saveStep(fence, name, outcome);
+    },
+    note: (record) => notes.push(record),
+    once: async (name, make) => {
+      const kept = steps[name];
+      if (kept !== undefined) return (kept as { value: never }).value;
+      const value = await make();
+      const saved = await runtime.store.saveStep(fence, name, { value: (value ?? null) as Json });
+      return (saved as { value: never }).value;
+    },
+  };
 }
 
 /** One fenced write without a beginning of its own: repeated, it changes nothing since all of its keys are unique. */

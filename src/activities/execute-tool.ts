@@ -7,12 +7,12 @@ import { EverturnError, errorText, isEverturnError } from '../common/errors.ts';
 import type { ToolOutcomeKind } from '../common/events.ts';
 import { toolResultEntryId } from '../common/ids.ts';
 import { canonicalJson, type Json } from '../common/json.ts';
-import type { ToolCall } from '../common/messages.ts';
+import type { AssistantMessage, ToolCall } from '../common/messages.ts';
 import { toTotals } from '../common/usage.ts';
 import type { ClaimResult, SettledCall } from '../store/types.ts';
+import { readJson } from './blobs.ts';
 import { type Effect, runEffect } from './effect.ts';
-import { tryHook } from './hook-call.ts';
-import { readJson } from './model/build-request.ts';
+import { hasResultHooks, patchUpdate, patchWithHooks } from './hooks/tool-hooks.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
@@ -49,8 +49,8 @@ export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolRes
     if (claim.state === 'settled') return toResult(work, claim.settled);
     const run = () => enter(work, tool, args.args, claim);
     // With a hook to come the result is kept first: a worker that dies in the hook does not cost the execution.
-    const executed = await (agent.afterToolCall === undefined ? run() : effect.once('executed', run));
-    return settle(work, await patch(work, message, args.args, executed));
+    const executed = await (hasResultHooks(agent) ? effect.once('executed', run) : run());
+    return settle(work, await patch(work, message, args.args as Record<string, unknown>, executed));
   });
 }
 
@@ -96,7 +96,7 @@ function stopReason(effect: Effect, tool: Tool): { outcome: ToolOutcomeKind; tex
   return { outcome: 'failed', text: `Tool ${tool.name} timed out after ${tool.timeoutMs} ms` };
 }
 
-function toolContext({ runtime, effect, input, call }: Work, signal: AbortSignal, claim: Open): ToolContext {
+function toolContext({ runtime, effect, agent, input, call }: Work, signal: AbortSignal, claim: Open): ToolContext {
   const { sessionId } = effect.fence;
   const entryId = toolResultEntryId(input.entryId, input.index);
   const live = runtime.deltas.open({ sessionId, runId: input.runId, entryId, attempt: effect.attempt });
@@ -109,8 +109,10 @@ function toolContext({ runtime, effect, input, call }: Work, signal: AbortSignal
     attempt: claim.state === 'again' ? claim.entries : 1,
     signal,
     ...('progress' in claim && claim.progress !== undefined ? { lastProgress: claim.progress } : {}),
-    onUpdate: (partialResult) =>
-      live.push({ type: 'tool_update', toolCallId: call.id, toolName: call.name, partialResult }),
+    onUpdate: (partial) => {
+      const update = patchUpdate(agent, call, partial);
+      if (update !== null) live.push({ type: 'tool_update', toolCallId: call.id, toolName: call.name, ...update });
+    },
     progress: (note) => runtime.store.saveProgress(effect.fence, input.entryId, input.index, note),
   };
 }
@@ -141,42 +143,23 @@ async function reconcile(
   );
 }
 
-/** afterToolCall sees only executions, as in pi. Its fields win where they are neither undefined nor null. */
+/** Result hooks see only executions, as in pi: no call that was refused, and none whose outcome is unknown. */
 async function patch(
   work: Work,
-  assistantMessage: Awaited<ReturnType<typeof readReply>>,
-  args: unknown,
+  assistantMessage: AssistantMessage,
+  args: Record<string, unknown>,
   executed: Executed,
 ): Promise<Executed> {
   const { runtime, effect, agent, input, call } = work;
-  const hook = agent.afterToolCall;
-  if (hook === undefined || executed.outcome === 'unknown') return executed;
-  return effect.once('patched', async () => {
-    const context = await hookContext(runtime, effect, agent, input.entryId);
-    try {
-      const { result, isError } = executed;
-      const change = await tryHook(effect.signal, () =>
-        hook({ assistantMessage, toolCall: call, args, result, isError, context }, effect.signal),
-      );
-      if (change === undefined || change === null) return executed;
-      const usage = change.usage ?? result.usage;
-      const terminate = change.terminate ?? result.terminate;
-      const patched: Executed = {
-        outcome: executed.outcome,
-        isError: change.isError ?? isError,
-        result: {
-          content: change.content ?? result.content,
-          details: change.details ?? result.details,
-          ...(usage === undefined ? {} : { usage }),
-          ...(terminate === undefined ? {} : { terminate }),
-        },
-      };
-      return patched;
-    } catch (error) {
-      if (effect.stopReason() !== undefined && effect.stopReason() !== 'abort') throw error;
-      return failed('failed', errorText(error));
-    }
-  });
+  if (!hasResultHooks(agent) || executed.outcome === 'unknown') return executed;
+  const context = await hookContext(runtime, effect, agent, input.entryId);
+  const { failed: threw, ...patched } = await patchWithHooks(
+    effect,
+    agent,
+    { assistantMessage, call, args, context },
+    executed,
+  );
+  return { outcome: threw ? 'failed' : executed.outcome, ...patched };
 }
 
 async function settle(work: Work, executed: Executed): Promise<ToolResult> {

@@ -1,5 +1,6 @@
 import type { Effects, LocalEffects } from '../common/effects.ts';
 import { append } from './append.ts';
+import { beforeAgentStart, expandPrompt } from './before-agent-start.ts';
 import { beforeToolCall } from './before-tool-call.ts';
 import { loadContext, pollQueueHook, saveContext } from './context.ts';
 import { executeTool } from './execute-tool.ts';
@@ -12,6 +13,8 @@ export function createActivities(runtime: Runtime): Effects & LocalEffects {
   return {
     openSession: (input) => openSession(runtime, input),
     streamAssistantResponse: (input) => streamAssistantResponse(runtime, input),
+    beforeAgentStart: (input) => beforeAgentStart(runtime, input),
+    expandPrompt: (input) => expandPrompt(runtime, input).catch((error: unknown) => Promise.reject(openFailure(error))),
     beforeToolCall: (input) => beforeToolCall(runtime, input),
     executeTool: (input) => executeTool(runtime, input),
     pollQueueHook: (input) => pollQueueHook(runtime, input),

@@ -1,10 +1,13 @@
+import type { SimpleStreamOptions } from '@earendil-works/pi-ai';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agent/agent.ts';
 import type { ModelInput, ModelResult } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { AssistantMessage } from '../common/messages.ts';
 import { emptyUsage, noUsage } from '../common/usage.ts';
+import type { ContextItem } from '../session/context-cache.ts';
 import { type Effect, runEffect } from './effect.ts';
+import { payloadHook } from './hooks/provider-hooks.ts';
 import { buildRequest } from './model/build-request.ts';
 import { toDelta } from './model/live.ts';
 import type { ModelOutcome } from './model/outcome.ts';
@@ -64,11 +67,11 @@ async function request(
   effect: Effect,
   agent: Agent,
   input: ModelInput,
-  items: Parameters<typeof buildRequest>[4],
+  items: ContextItem[],
 ): Promise<ModelOutcome> {
-  const prepared = await buildRequest(runtime, effect, agent, input, items);
   const model = resolveModel(runtime.models, input.model);
   await checkModelAuth(runtime.models, model);
+  const prepared = await buildRequest(runtime, effect, agent, input, model, items);
   const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempt });
   const { systemPrompt, messages, tools, options } = prepared;
   const outcome = await streamModel({
@@ -76,7 +79,7 @@ async function request(
     model,
     context: { systemPrompt, messages, tools },
     // The wire carries the request that the log keeps, not a continuation of state in one worker's memory.
-    options: { ...options, disableContinuation: true },
+    options: { ...options, disableContinuation: true, ...callbacksOf(runtime, effect, agent) },
     signal: effect.signal,
     stallTimeoutMs: agent.stallTimeoutMs,
     onEvent: (event) => {
@@ -86,6 +89,23 @@ async function request(
   });
   await runtime.deltas.flush();
   return outcome;
+}
+
+/** after_provider_response is for readers of the log: headers that may hold secrets or state stay out. */
+function callbacksOf(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+): Pick<SimpleStreamOptions, 'onPayload' | 'onResponse'> {
+  const onPayload = payloadHook(runtime, effect, agent);
+  return {
+    ...(onPayload === undefined ? {} : { onPayload }),
+    onResponse: ({ status, headers }) => {
+      const { 'set-cookie': _, ...shown } = headers;
+      const key = `${effect.fence.effect}/response/${effect.attempt}`;
+      effect.note({ kind: 'event', key, event: { type: 'after_provider_response', status, headers: shown } });
+    },
+  };
 }
 
 async function settle(effect: Effect, agent: Agent, input: ModelInput, outcome: ModelOutcome): Promise<ModelResult> {

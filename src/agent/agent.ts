@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { type ThinkingLevel, thinkingLevels } from '../common/entries.ts';
 import { EverturnError } from '../common/errors.ts';
 import { idSchema, modelRefSchema, type QueueMode, queueModes } from '../common/signals.ts';
-import type { AgentHooks } from '../hooks/types.ts';
+import { currentSignal } from '../hooks/current-signal.ts';
+import type {
+  AgentHarnessEventName,
+  AgentHarnessHandler,
+  AgentHarnessResources,
+  AgentHarnessStreamOptions,
+} from '../hooks/harness-types.ts';
+import { HookRegistry } from '../hooks/registry.ts';
+import type { AgentHookName, AgentHooks, HookSettings } from '../hooks/types.ts';
 import type { Tool } from './tool.ts';
 
 export interface SystemPromptContext {
@@ -14,13 +22,13 @@ export interface SystemPromptContext {
 }
 
 /** Options that go to the provider with every request. */
-export interface StreamSettings {
+export interface StreamSettings extends AgentHarnessStreamOptions {
   temperature?: number;
   maxTokens?: number;
-  headers?: Record<string, string>;
-  metadata?: Record<string, unknown>;
-  cacheRetention?: 'none' | 'short' | 'long';
 }
+
+/** Installs hooks on an agent; returns what takes them away again. Ready-made ones are of this shape. */
+export type HookInstaller = (agent: Pick<Agent, 'on'>) => () => void;
 
 export interface AgentOptions extends AgentHooks {
   /** Names the agent in sessions: letters, digits and . _ : @ - */
@@ -40,7 +48,13 @@ export interface AgentOptions extends AgentHooks {
   steeringMode?: QueueMode;
   /** Default: one-at-a-time. */
   followUpMode?: QueueMode;
-  stream?: StreamSettings;
+  streamOptions?: StreamSettings;
+  /** Skills and prompt templates that prompts may use by name. */
+  resources?: AgentHarnessResources;
+  /** How the hooks given here are run. Handlers of `on` have settings of their own. */
+  hookSettings?: Partial<Record<AgentHookName, HookSettings>>;
+  /** Hooks to install, in this order: ready-made ones, or functions that call `agent.on`. */
+  use?: readonly HookInstaller[];
   /** Retries of a model request that failed for a passing reason. */
   retry?: {
     /** Attempts in all. Default: 8. */
@@ -68,7 +82,18 @@ export interface Agent extends AgentHooks {
   readonly toolExecution: 'sequential' | 'parallel';
   readonly steeringMode: QueueMode;
   readonly followUpMode: QueueMode;
-  readonly stream: StreamSettings;
+  readonly streamOptions: StreamSettings;
+  readonly resources: AgentHarnessResources;
+  readonly hookSettings: Partial<Record<AgentHookName, HookSettings>>;
+  readonly registry: HookRegistry;
+  /** The signal of the effect that runs the calling hook or tool; undefined outside of one. */
+  readonly signal: AbortSignal | undefined;
+  /** Registers a handler of the harness layer, in subscription order. Returns what takes it away again. */
+  on<Name extends AgentHarnessEventName>(
+    name: Name,
+    handler: AgentHarnessHandler<Name>,
+    settings?: HookSettings,
+  ): () => void;
   readonly retry: { maxAttempts: number; baseDelayMs: number };
   readonly stallTimeoutMs: number;
   readonly modelTimeoutMs: number;
@@ -80,6 +105,39 @@ const fn = z
   .custom<(...args: never[]) => unknown>((value) => typeof value === 'function', 'must be a function')
   .exactOptional();
 const milliseconds = z.number().int().positive();
+
+const agentHooks = [
+  'convertToLlm',
+  'transformContext',
+  'beforeToolCall',
+  'afterToolCall',
+  'getSteeringMessages',
+  'getFollowUpMessages',
+] as const satisfies readonly AgentHookName[];
+
+const hookSettingsSchema = z.strictObject({
+  attempts: z.number().int().min(1).max(100).exactOptional(),
+  delayMs: z.number().int().min(0).exactOptional(),
+  local: z.boolean().exactOptional(),
+});
+
+const resourceName = z.string().min(1, 'needs a name');
+const resourcesSchema = z.strictObject({
+  skills: z
+    .array(
+      z.looseObject({
+        name: resourceName,
+        description: z.string(),
+        content: z.string(),
+        filePath: z.string(),
+        disableModelInvocation: z.boolean().exactOptional(),
+      }),
+    )
+    .exactOptional(),
+  promptTemplates: z
+    .array(z.looseObject({ name: resourceName, description: z.string().exactOptional(), content: z.string() }))
+    .exactOptional(),
+});
 
 const optionsSchema = z.strictObject({
   name: idSchema,
@@ -103,15 +161,20 @@ const optionsSchema = z.strictObject({
   toolExecution: z.enum(['sequential', 'parallel']).default('parallel'),
   steeringMode: z.enum(queueModes).default('one-at-a-time'),
   followUpMode: z.enum(queueModes).default('one-at-a-time'),
-  stream: z
+  streamOptions: z
     .strictObject({
       temperature: z.number().exactOptional(),
       maxTokens: z.number().int().positive().exactOptional(),
+      transport: z.enum(['sse', 'websocket', 'websocket-cached', 'auto']).exactOptional(),
+      timeoutMs: z.number().int().positive().exactOptional(),
       headers: z.record(z.string(), z.string()).exactOptional(),
       metadata: z.record(z.string(), z.unknown()).exactOptional(),
       cacheRetention: z.enum(['none', 'short', 'long']).exactOptional(),
     })
     .default({}),
+  resources: resourcesSchema.default({}),
+  hookSettings: z.partialRecord(z.enum(agentHooks), hookSettingsSchema).default({}),
+  use: z.array(z.custom<HookInstaller>((value) => typeof value === 'function', 'must be a function')).default([]),
   retry: z
     .strictObject({
       maxAttempts: z.number().int().min(1).max(100).default(8),
@@ -147,7 +210,19 @@ export function defineAgent(options: AgentOptions): Agent {
   const unknown = parsed.data.activeTools?.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw invalid(options, `activeTools: there is no tool "${unknown}", there are: ${names.join(', ') || 'none'}`);
-  return Object.freeze({ ...parsed.data, activeTools: parsed.data.activeTools ?? null } as unknown as Agent);
+  const { use, ...data } = parsed.data;
+  const registry = new HookRegistry();
+  const agent = Object.freeze({
+    ...data,
+    activeTools: data.activeTools ?? null,
+    registry,
+    on: registry.on.bind(registry),
+    get signal() {
+      return currentSignal();
+    },
+  }) as unknown as Agent;
+  for (const install of use) install(agent);
+  return agent;
 }
 
 function hint(where: string | undefined): string {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../common/json.ts';
-import type { AgentManifest } from '../common/manifest.ts';
+import type { AgentManifest, GateManifest } from '../common/manifest.ts';
+import type { HookSettings } from '../hooks/types.ts';
 import type { Agent } from './agent.ts';
 
 /** What the workflow decides on, taken from the worker's code once per workflow run. */
@@ -18,10 +19,17 @@ export function manifestOf(agent: Agent): AgentManifest {
       local: tool.local,
     })),
     hooks: {
-      beforeToolCall: agent.beforeToolCall !== undefined,
+      beforeAgentStart: gateOf(agent, 'before_agent_start', undefined),
+      beforeToolCall: gateOf(
+        agent,
+        'tool_call',
+        agent.beforeToolCall === undefined ? undefined : (agent.hookSettings.beforeToolCall ?? {}),
+      ),
       getSteeringMessages: agent.getSteeringMessages !== undefined,
       getFollowUpMessages: agent.getFollowUpMessages !== undefined,
     },
+    skills: (agent.resources.skills ?? []).map((skill) => skill.name),
+    promptTemplates: (agent.resources.promptTemplates ?? []).map((template) => template.name),
     toolExecution: agent.toolExecution,
     steeringMode: agent.steeringMode,
     followUpMode: agent.followUpMode,
@@ -30,4 +38,24 @@ export function manifestOf(agent: Agent): AgentManifest {
     lingerMs: agent.lingerMs,
   };
   return { ...facts, hash: createHash('sha256').update(canonicalJson(facts)).digest('hex') };
+}
+
+/** @param own settings of the agent-layer hook of this gate, if the agent has it */
+function gateOf(
+  agent: Agent,
+  event: 'before_agent_start' | 'tool_call',
+  own: HookSettings | undefined,
+): GateManifest | null {
+  const settings = [
+    ...(own === undefined ? [] : [own]),
+    ...agent.registry.handlers(event).map((entry) => entry.settings),
+  ];
+  return settings.length === 0
+    ? null
+    : { handlers: settings.length, local: settings.every(({ local }) => local === true) };
+}
+
+/** Handlers that stand before a tool call on this worker. */
+export function gateHandlers(agent: Agent): number {
+  return agent.registry.handlers('tool_call').length + (agent.beforeToolCall === undefined ? 0 : 1);
 }

@@ -66,7 +66,8 @@ export interface Tool {
   name: string;
   description: string;
   label: string;
-  schema: z.ZodObject;
+  /** undefined: `parameters` alone decides what arguments are valid (pi's tools). */
+  schema: z.ZodObject | undefined;
   /** JSON Schema of the arguments, as the provider gets it. */
   parameters: JsonObject;
   replay: ReplayKind;

@@ -11,20 +11,19 @@ export type ValidatedArguments = { ok: true; args: unknown } | { ok: false; reas
  * zod schema, which may refine and transform. A failure is a text for the model in pi's format, never a throw.
  */
 export function validateArguments(tool: Tool, call: ToolCall): ValidatedArguments {
+  const { name, description, parameters, schema } = tool;
   try {
     const raw =
       tool.prepareArguments === undefined ? call.arguments : tool.prepareArguments(structuredClone(call.arguments));
-    const direct = tool.schema.safeParse(raw);
-    if (direct.success && call.argumentsError === undefined) return { ok: true, args: direct.data };
+    const direct = schema?.safeParse(raw);
+    if (direct?.success && call.argumentsError === undefined) return { ok: true, args: direct.data };
     const prepared = { ...call, arguments: raw as ToolCall['arguments'] };
-    const coerced: unknown = validateToolArguments(
-      { name: tool.name, description: tool.description, parameters: tool.parameters },
-      prepared,
-    );
-    const parsed = tool.schema.safeParse(coerced);
+    const coerced: unknown = validateToolArguments({ name, description, parameters }, prepared);
+    if (schema === undefined) return { ok: true, args: coerced };
+    const parsed = schema.safeParse(coerced);
     return parsed.success
       ? { ok: true, args: parsed.data }
-      : { ok: false, reason: failureText(tool.name, parsed.error, raw) };
+      : { ok: false, reason: failureText(name, parsed.error, raw) };
   } catch (error) {
     return { ok: false, reason: errorText(error) };
   }

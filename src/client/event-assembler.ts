@@ -9,6 +9,7 @@ import type {
 } from '../common/events.ts';
 import type { AgentMessage, AssistantMessage, ToolCall, ToolResultMessage } from '../common/messages.ts';
 import { emptyUsage } from '../common/usage.ts';
+import { SettingsView } from './settings-view.ts';
 
 interface Partial {
   attempt: number;
@@ -29,13 +30,23 @@ export class EventAssembler {
   private readonly messages = new Map<string, AgentMessage>();
   private readonly queued = new Map<string, AgentMessage>();
   private runMessages: AgentMessage[] = [];
+  /** Calls of the current turn that the log has begun: an update comes between the start and the end of its call. */
+  private readonly calls = new Map<string, 'running' | 'ended'>();
   private turn: string | undefined;
+  private turnEnded:
+    | { place: Pick<SessionEvent, 'offset' | 'runId' | 'turn'>; hadPendingMutations: boolean }
+    | undefined;
+  private readonly settings = new SettingsView();
 
   /** Events of the next records of the log, in order. `deltas`: those that were written before the last of them. */
   *push(records: readonly LogRecord[], deltas: readonly StreamRecord[]): Generator<SessionEvent> {
     this.early.push(...deltas);
     for (const record of records) {
-      if (record.body.kind === 'entry' && record.body.entry.type === 'message') yield* this.live(record.body.entry.id);
+      const { body } = record;
+      if (body.kind === 'entry' && body.entry.type === 'message') yield* this.live({ entryId: body.entry.id });
+      if (body.kind === 'event' && body.event.type === 'tool_execution_end') {
+        yield* this.live({ toolCallId: body.event.toolCallId });
+      }
       yield* this.record(record);
     }
     yield* this.live();
@@ -44,19 +55,36 @@ export class EventAssembler {
     this.early = this.early.filter((delta) => !this.ended.has(delta.entryId) && delta.runId !== '');
   }
 
+  /** save_point comes when the changes of settings that waited for the end of the turn are through. */
+  private *savePoint(record: LogRecord): Generator<SessionEvent> {
+    if (this.turnEnded === undefined) return;
+    if (record.body.kind === 'entry' && record.body.entry.type !== 'message') {
+      this.turnEnded.hadPendingMutations = true;
+      return;
+    }
+    const { place, hadPendingMutations } = this.turnEnded;
+    this.turnEnded = undefined;
+    yield { ...place, type: 'save_point', hadPendingMutations };
+  }
+
   private *record(record: LogRecord): Generator<SessionEvent> {
+    yield* this.savePoint(record);
     const place = {
       offset: record.offset,
       ...(record.runId === null ? {} : { runId: record.runId }),
       ...(record.turn === null ? {} : { turn: record.turn }),
     };
     if (record.body.kind === 'event') {
-      yield { ...place, ...this.event(record.body.event, record) } as SessionEvent;
+      const { event } = record.body;
+      yield { ...place, ...this.event(event, record) } as SessionEvent;
+      if (event.type === 'turn_end') this.turnEnded = { place, hadPendingMutations: false };
       return;
     }
     const { entry } = record.body;
     if (entry.type !== 'message') {
       yield { ...place, type: 'entry', entry };
+      const update = this.settings.update(entry);
+      if (update !== undefined) yield { ...place, ...update };
       return;
     }
     const { id, message } = entry;
@@ -76,6 +104,13 @@ export class EventAssembler {
         return event;
       case 'turn_start':
         this.turn = `${record.runId}/${record.turn}`;
+        this.calls.clear();
+        return event;
+      case 'tool_execution_start':
+        this.calls.set(event.toolCallId, 'running');
+        return event;
+      case 'tool_execution_end':
+        this.calls.set(event.toolCallId, 'ended');
         return event;
       case 'turn_end': {
         const results = event.toolResultIds
@@ -110,16 +145,20 @@ export class EventAssembler {
     return update;
   }
 
-  /** Deltas that may be shown now: of one entry, or of everything that the current turn has open. */
-  private *live(entryId?: string): Generator<SessionEvent> {
+  /** Deltas that may be shown now: of one message, of one call, or of everything that the current turn has open. */
+  private *live(only: { entryId?: string; toolCallId?: string } = {}): Generator<SessionEvent> {
+    const all = only.entryId === undefined && only.toolCallId === undefined;
     const later: StreamRecord[] = [];
-    for (const delta of this.early) {
-      const inTurn =
-        this.turn === undefined || delta.entryId === this.turn || delta.entryId.startsWith(`${this.turn}/`);
-      if (this.ended.has(delta.entryId)) continue;
-      if (!inTurn || (entryId !== undefined && delta.entryId !== entryId && delta.delta.type !== 'tool_update'))
-        later.push(delta);
-      else yield* this.delta(delta);
+    for (const record of this.early) {
+      const { entryId, delta } = record;
+      const inTurn = this.turn === undefined || entryId === this.turn || entryId.startsWith(`${this.turn}/`);
+      const call = delta.type === 'tool_update' ? delta.toolCallId : undefined;
+      // Read from the middle of a turn, the start of a call was not seen.
+      const state = call === undefined || this.turn === undefined ? 'running' : this.calls.get(call);
+      if (this.ended.has(entryId) || (inTurn && state === 'ended')) continue;
+      const wanted = all || (call === undefined ? entryId === only.entryId : call === only.toolCallId);
+      if (inTurn && wanted && state === 'running') yield* this.delta(record);
+      else later.push(record);
     }
     this.early = later;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionEvent } from '../common/events.ts';
+import type { SessionEvent, StreamRecord } from '../common/events.ts';
 import type { Store } from '../store/types.ts';
 import { EventAssembler } from './event-assembler.ts';
 
@@ -32,6 +32,7 @@ export async function* readEvents(
   const assembler = new EventAssembler();
   let offset = options.from ?? 0;
   let seq = 0;
+  let caughtUp = false;
   let lastNews = Date.now();
   while (!signal?.aborted) {
     const records = await store.readLog(sessionId, offset, batch);
@@ -39,7 +40,9 @@ export async function* readEvents(
     const deltas = live && records.length < batch ? await store.readDeltas(sessionId, seq, batch) : [];
     offset = (records.at(-1)?.offset ?? offset - 1) + 1;
     seq = deltas.at(-1)?.seq ?? seq;
-    for (const event of assembler.push(records, deltas)) {
+    const fresh = caughtUp ? deltas : await incomplete(store, sessionId, deltas);
+    caughtUp ||= live && records.length < batch && deltas.length < batch;
+    for (const event of assembler.push(records, fresh)) {
       if (signal?.aborted) return;
       yield event;
     }
@@ -51,4 +54,12 @@ export async function* readEvents(
     const pause = Date.now() - lastNews > slowAfterMs ? slowMs : fastMs;
     await delay(pause, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   }
+}
+
+/** Without the deltas of messages and tool results that are complete. */
+async function incomplete(store: Store, sessionId: string, deltas: StreamRecord[]): Promise<StreamRecord[]> {
+  if (deltas.length === 0) return deltas;
+  const entries = await store.readEntries(sessionId, [...new Set(deltas.map((delta) => delta.entryId))]);
+  const complete = new Set(entries.map((entry) => entry.id));
+  return deltas.filter((delta) => !complete.has(delta.entryId));
 }

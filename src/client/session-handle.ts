@@ -9,6 +9,7 @@ import {
   idSchema,
   type OnBusy,
   type PromptAnswer,
+  type PromptByName,
   promptInputSchema,
   type QueueMode,
   queryNames,
@@ -63,13 +64,18 @@ export class SessionHandle {
    * `no_worker`, `temporal_unavailable`
    */
   async prompt(message: MessageInput, options: PromptOptions = {}): Promise<PromptAnswer> {
-    const { runId = uuidv7(), onBusy = 'reject', images = [] } = options;
-    const input = promptInputSchema.safeParse({ runId, message: withImages(message, images), onBusy });
+    const content = withImages(message, options.images ?? []);
+    parseIncoming(content, Date.now());
+    return this.sendPrompt(content, options);
+  }
+
+  private async sendPrompt(message: MessageInput | PromptByName, options: PromptOptions): Promise<PromptAnswer> {
+    const { runId = uuidv7(), onBusy = 'reject' } = options;
+    const input = promptInputSchema.safeParse({ runId, message, onBusy });
     if (!input.success) {
       const issue = input.error.issues[0];
       throw new EverturnError('invalid_argument', `prompt: ${issue?.path.join('.')}: ${issue?.message}`);
     }
-    parseIncoming(input.data.message, Date.now());
     const { temporal } = this.context;
     return this.answered(() =>
       temporal.workflow.executeUpdateWithStart<SessionWorkflow, PromptAnswer, [unknown]>(updateNames.prompt, {
@@ -81,6 +87,20 @@ export class SessionHandle {
         }),
       }),
     );
+  }
+
+  /** Prompts with a skill of the agent, and instructions behind it. @throws EverturnError `invalid_argument` for an unknown one */
+  async skill(name: string, instructions?: string, options: Omit<PromptOptions, 'images'> = {}): Promise<PromptAnswer> {
+    return this.sendPrompt({ skill: name, ...(instructions === undefined ? {} : { instructions }) }, options);
+  }
+
+  /** Prompts with a template of the agent, its placeholders filled. @throws EverturnError `invalid_argument` for an unknown one */
+  async promptFromTemplate(
+    name: string,
+    args: readonly string[] = [],
+    options: Omit<PromptOptions, 'images'> = {},
+  ): Promise<PromptAnswer> {
+    return this.sendPrompt({ template: name, args: [...args] }, options);
   }
 
   /** Prompts and waits for the run's end. */
@@ -194,6 +214,27 @@ export class SessionHandle {
   /** Events of the session from an offset on, then live. */
   events(options: EventsOptions = {}): AsyncGenerator<SessionEvent> {
     return readEvents(this.context.store, this.sessionId, options);
+  }
+
+  /**
+   * Calls a listener for every event from now on (or from an offset on), one after the other. Returns what ends that. A
+   * listener that throws ends its own subscription and is told to `onError`; the run does not notice.
+   */
+  subscribe(
+    listener: (event: SessionEvent) => void | Promise<void>,
+    options: { from?: number; onError?: (error: unknown) => void } = {},
+  ): () => void {
+    const ended = new AbortController();
+    const {
+      onError = (error: unknown) =>
+        process.emitWarning(`A subscriber of session ${this.sessionId} threw: ${String(error)}`),
+    } = options;
+    const follow = async () => {
+      const from = options.from ?? (await this.context.store.readSession(this.sessionId))?.length ?? 0;
+      for await (const event of this.events({ from, signal: ended.signal })) await listener(event);
+    };
+    follow().catch(onError);
+    return () => ended.abort();
   }
 
   /** What was durable: effects and attempts, of one run or of all, and the size of the workflow's history. */

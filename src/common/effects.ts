@@ -3,6 +3,7 @@ import type { ErrorInfo } from './errors.ts';
 import type { NewRecord, RunStatus, ToolOutcomeKind } from './events.ts';
 import type { AgentManifest } from './manifest.ts';
 import type { AgentMessage, AssistantMessage, ToolResultMessage } from './messages.ts';
+import type { PromptByName } from './signals.ts';
 import type { UsageTotals } from './usage.ts';
 
 /**
@@ -13,12 +14,14 @@ import type { UsageTotals } from './usage.ts';
 export interface Effects {
   openSession(input: OpenSessionInput): Promise<OpenSessionResult>;
   streamAssistantResponse(input: ModelInput): Promise<ModelResult>;
+  beforeAgentStart(input: StartInput): Promise<StartResult>;
   beforeToolCall(input: GateInput): Promise<GateResult>;
   executeTool(input: ToolInput): Promise<ToolResult>;
   pollQueueHook(input: QueueHookInput): Promise<QueueHookResult>;
   loadContext(input: LoadContextInput): Promise<LoadContextResult>;
   saveContext(input: SaveContextInput): Promise<SaveContextResult>;
   checkModel(input: { model: string }): Promise<void>;
+  expandPrompt(input: ExpandInput): Promise<ExpandResult>;
 }
 
 /** Small writes, run as local activities: what the workflow causes when no effect is near. */
@@ -69,6 +72,8 @@ export interface ModelInput extends RunPlace {
   /** True: a gate follows, which validates the arguments and announces the calls. */
   gated: boolean;
   base?: ContextBase;
+  /** Digest of the system prompt of this run, when before_agent_start changed it. */
+  systemPrompt?: string;
   /** True: a policy needs the message itself. */
   wantMessage: boolean;
   /** True: write, then an aborted message, and no request. */
@@ -102,8 +107,39 @@ export interface ModelResult {
   message?: AssistantMessage;
 }
 
+export interface StartInput extends RunPlace {
+  /** See ModelInput. */
+  openRun: string;
+  /** Handlers that the session was opened with. */
+  handlers: number;
+  model: string;
+  thinkingLevel: ThinkingLevel;
+  activeTools: string[] | null;
+  /** The messages that open the run. */
+  messages: AgentMessage[];
+}
+
+export interface StartResult {
+  duplicate?: boolean;
+  /** To be added behind the messages that open the run. */
+  messages: AgentMessage[];
+  /** Digest of the system prompt that holds for the whole run, when a handler changed it. */
+  systemPrompt?: string;
+}
+
+export interface ExpandInput {
+  agent: string;
+  prompt: PromptByName;
+}
+
+export interface ExpandResult {
+  text: string;
+}
+
 export interface GateInput extends RunPlace {
   entryId: string;
+  /** Handlers that the session was opened with: a worker that has fewer lets nothing through. */
+  handlers: number;
   indexes: number[];
   sequential: boolean;
   wantMessage: boolean;
@@ -146,6 +182,7 @@ export interface LoadContextInput {
   thinkingLevel: ThinkingLevel;
   activeTools: string[] | null;
   base?: ContextBase;
+  systemPrompt?: string;
 }
 
 export interface LoadContextResult {

@@ -1,4 +1,4 @@
-import type { NewEntry, SessionTreeEntry } from './entries.ts';
+import type { NewEntry, SessionTreeEntry, ThinkingLevel } from './entries.ts';
 import type { ErrorInfo } from './errors.ts';
 import type { Json } from './json.ts';
 import type {
@@ -76,6 +76,8 @@ export type LogEvent =
   | ({ type: 'queue_update'; added: QueuedMessage[] } & QueueIds)
   | { type: 'abort'; clearedSteer: QueuedMessage[]; clearedFollowUp: QueuedMessage[] }
   | { type: 'signal_rejected'; signal: string; reason: string }
+  | { type: 'after_provider_response'; status: number; headers: Record<string, string> }
+  /** What one handler decided, how long it took, and in how many tries. */
   | { type: 'hook'; hook: string; handler: number; outcome: Json; durationMs: number; attempt: number };
 
 /**
@@ -153,5 +155,11 @@ export type SessionEvent = Place &
     | { type: 'settled'; nextTurnCount: number }
     | { type: 'entry'; entry: SessionTreeEntry }
     | { type: 'signal_rejected'; signal: string; reason: string }
+    | { type: 'after_provider_response'; status: number; headers: Record<string, string> }
     | { type: 'hook'; hook: string; handler: number; outcome: Json; durationMs: number; attempt: number }
+    /** After turn_end, when changes of settings that waited for the turn border have been written. */
+    | { type: 'save_point'; hadPendingMutations: boolean }
+    | { type: 'model_update'; model: string; previousModel: string | null; source: 'set' }
+    | { type: 'thinking_level_update'; level: ThinkingLevel; previousLevel: ThinkingLevel | null }
+    | { type: 'tools_update'; activeToolNames: string[]; previousActiveToolNames: string[] | null; source: 'set' }
   );

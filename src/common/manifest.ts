@@ -17,9 +17,18 @@ export interface ToolManifest {
   local: boolean;
 }
 
-/** Which hooks an agent has: what is not registered costs nothing. */
+/** A gate: how many handlers it has, and whether all of them may run in a local activity. */
+export interface GateManifest {
+  handlers: number;
+  local: boolean;
+}
+
+/** Which hooks cost an activity of their own: what is not registered costs nothing. */
 export interface HookManifest {
-  beforeToolCall: boolean;
+  /** The handlers of before_agent_start. */
+  beforeAgentStart: GateManifest | null;
+  /** beforeToolCall and the handlers of tool_call. */
+  beforeToolCall: GateManifest | null;
   getSteeringMessages: boolean;
   getFollowUpMessages: boolean;
 }
@@ -34,6 +43,8 @@ export interface AgentManifest {
   hash: string;
   tools: ToolManifest[];
   hooks: HookManifest;
+  skills: string[];
+  promptTemplates: string[];
   toolExecution: 'sequential' | 'parallel';
   steeringMode: QueueMode;
   followUpMode: QueueMode;

@@ -33,10 +33,27 @@ export interface AgentLoopTurnUpdate {
   thinkingLevel?: ThinkingLevel;
 }
 
-/** The two hooks that are workflow logic. They may be async, but only on what is deterministic in a workflow. */
+/** pi 1.6's word at the end of a turn: `continue` asks for one more request even if nothing else does. */
+export type FinishTurnDecision = { action: 'end' } | { action: 'continue' } | undefined;
+
+/** Seen by prepareRequest before every request, the first included. */
+export interface PrepareRequestContext {
+  context: AgentContext;
+  /** "provider/model-id" */
+  model: string;
+  thinkingLevel: ThinkingLevel;
+}
+
+/** The hooks that are workflow logic. They may be async, but only on what is deterministic in a workflow. */
 export interface Policy {
   shouldStopAfterTurn?(context: ShouldStopAfterTurnContext): boolean | Promise<boolean>;
   prepareNextTurn?(
     context: PrepareNextTurnContext,
+  ): AgentLoopTurnUpdate | undefined | Promise<AgentLoopTurnUpdate | undefined>;
+  /** pi 1.6's name for shouldStopAfterTurn, with a third answer. Asked at the same point, before shouldStopAfterTurn. */
+  finishTurn?(context: ShouldStopAfterTurnContext): FinishTurnDecision | Promise<FinishTurnDecision>;
+  /** pi 1.6: like prepareNextTurn, but asked before every request. What it returns stays for later ones. */
+  prepareRequest?(
+    context: PrepareRequestContext,
   ): AgentLoopTurnUpdate | undefined | Promise<AgentLoopTurnUpdate | undefined>;
 }

@@ -43,9 +43,16 @@ export const sessionInputSchema = z.strictObject({
 });
 export type SessionInput = z.infer<typeof sessionInputSchema>;
 
+/** A prompt whose text the agent's resources have. */
+export const promptByNameSchema = z.union([
+  z.strictObject({ skill: z.string().min(1), instructions: z.string().exactOptional() }),
+  z.strictObject({ template: z.string().min(1), args: z.array(z.string()).default([]) }),
+]);
+export type PromptByName = z.output<typeof promptByNameSchema>;
+
 export interface PromptInput {
   runId: string;
-  message: MessageInput;
+  message: MessageInput | PromptByName;
   onBusy: OnBusy;
 }
 

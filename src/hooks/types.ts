@@ -28,7 +28,16 @@ export interface BeforeToolCallContext {
   context: AgentContext;
 }
 
-export interface BeforeToolCallResult {
+/** A gate may ask a person. Until approvals are there the call is recorded and blocked with "approval required". */
+export interface AskResult {
+  ask?: {
+    reason: string;
+    /** Milliseconds that the question stays open. Default: no limit. */
+    expiresAfter?: number;
+  };
+}
+
+export interface BeforeToolCallResult extends AskResult {
   /** True: the tool is not executed. */
   block?: boolean;
   /** What the model is told. Default: "Tool execution was blocked". */
@@ -54,6 +63,27 @@ export interface AfterToolCallResult {
 }
 
 type Awaitable<T> = T | Promise<T>;
+
+/** How a hook is run. */
+export interface HookSettings {
+  /** Tries in all before its error counts. Default: 3. */
+  attempts?: number;
+  /** Milliseconds before the second try, doubled after that. Default: 100. */
+  delayMs?: number;
+  /**
+   * Gates only: true makes a pure, quick hook a local activity, which costs 2 ms instead of 11 but has no heartbeat. It
+   * counts when every handler of the gate is local. Default: false.
+   */
+  local?: boolean;
+}
+
+export type AgentHookName =
+  | 'convertToLlm'
+  | 'transformContext'
+  | 'beforeToolCall'
+  | 'afterToolCall'
+  | 'getSteeringMessages'
+  | 'getFollowUpMessages';
 
 /** The agent-layer hooks that are effects or gates. shouldStopAfterTurn and prepareNextTurn are policies (`definePolicy`). */
 export interface AgentHooks {

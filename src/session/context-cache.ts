@@ -29,7 +29,7 @@ export class ContextCache {
     this.maxItems = maxItems;
   }
 
-  /** Messages from the root to the leaf. The list is the caller's own, the messages are shared: copy before changing one. */
+  /** Messages from the root to the leaf. The list is the caller's own, the messages are shared and frozen: a hook returns changed copies. */
   async read(sessionId: string, leaf: string | null): Promise<ContextItem[]> {
     if (leaf === null) return [];
     const known = this.cached.get(sessionId);
@@ -55,5 +55,13 @@ export class ContextCache {
 
 /** pi's context of a path (pi-semantics §3.4): messages as they are; changes of settings add nothing. */
 function contextItems(entries: readonly SessionTreeEntry[]): ContextItem[] {
-  return entries.flatMap((entry) => (entry.type === 'message' ? [{ entryId: entry.id, message: entry.message }] : []));
+  return entries.flatMap((entry) =>
+    entry.type === 'message' ? [{ entryId: entry.id, message: deepFreeze(entry.message) }] : [],
+  );
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const item of Object.values(value)) deepFreeze(item);
+  return Object.freeze(value);
 }

@@ -1,7 +1,7 @@
 import { EverturnError, errorText } from '../common/errors.ts';
 
-const defaultAddress = '127.0.0.1:7233';
-const defaultNamespace = 'default';
+export const defaultAddress = '127.0.0.1:7233';
+export const defaultNamespace = 'default';
 
 export interface TemporalOptions {
   /** host:port. Default: TEMPORAL_ADDRESS, else 127.0.0.1:7233. */

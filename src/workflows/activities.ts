@@ -1,6 +1,6 @@
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Effects, LocalEffects, ToolInput, ToolResult } from '../common/effects.ts';
-import type { AgentManifest, ToolManifest } from '../common/manifest.ts';
+import type { AgentManifest, GateManifest, ToolManifest } from '../common/manifest.ts';
 
 // Attempts are not limited here: an effect knows its attempt and ends in an honest outcome. What must not be retried is
 // thrown as non-retryable. An aborted effect writes what it has and returns, so a cancellation waits for it.
@@ -10,7 +10,7 @@ const graceMs = 15_000;
 
 /** Effects of a session: heartbeats tell within 3 s that a worker is lost. */
 export const effects = proxyActivities<
-  Pick<Effects, 'openSession' | 'pollQueueHook' | 'loadContext' | 'saveContext' | 'checkModel'>
+  Pick<Effects, 'openSession' | 'pollQueueHook' | 'loadContext' | 'saveContext' | 'checkModel' | 'expandPrompt'>
 >({
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: '3s',
@@ -28,13 +28,20 @@ export function modelEffects(manifest: AgentManifest): Pick<Effects, 'streamAssi
   });
 }
 
-/** A gate may wait for a rate limit or another service: it has an hour. */
-export const gates = proxyActivities<Pick<Effects, 'beforeToolCall'>>({
+type Gates = Pick<Effects, 'beforeAgentStart' | 'beforeToolCall'>;
+
+/** A gate may wait for a rate limit or another service: it has an hour. A local one has no heartbeat, and is quick. */
+export function gateOf(gate: GateManifest): Gates {
+  return gate.local ? localGates : gates;
+}
+
+const gates = proxyActivities<Gates>({
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '3s',
   retry,
   cancellationType,
 });
+const localGates = proxyLocalActivities<Gates>({ startToCloseTimeout: '30s', retry, cancellationType });
 
 export function executeTool(tool: ToolManifest, input: ToolInput): Promise<ToolResult> {
   if (tool.local) return localTools.executeTool(input);

@@ -5,7 +5,9 @@ import { parseIncoming } from '../common/messages.ts';
 import {
   abortSchema,
   type PromptAnswer,
+  type PromptByName,
   type PromptInput,
+  promptByNameSchema,
   promptInputSchema,
   queryNames,
   type SessionCounts,
@@ -13,9 +15,10 @@ import {
   type SessionStatus,
   signalNames,
 } from '../common/signals.ts';
+import { effects } from './activities.ts';
 import { flushEvents } from './append.ts';
-import { failureOf, refusing } from './failures.ts';
-import { clearQueues, enqueue, type QueueName } from './queues.ts';
+import { errorInfoOf, failureOf, refusing } from './failures.ts';
+import { beginAbort, enqueue, type QueueName } from './queues.ts';
 import { installSettingHandlers } from './settings.ts';
 import { nextNumber, openedOf, type SessionState } from './state.ts';
 
@@ -58,8 +61,7 @@ async function receiveAbort(state: SessionState, input: unknown): Promise<void> 
 function requestAbort(state: SessionState, runId: string | undefined): void {
   const run = state.run;
   if (run === null || run.closing || run.aborting || (runId !== undefined && runId !== run.runId)) return;
-  run.aborting = true;
-  run.cleared = clearQueues(state);
+  beginAbort(state, run);
   state.runScope?.cancel();
 }
 
@@ -87,7 +89,7 @@ function isKnown(state: SessionState, runId: string): boolean {
 // A refused prompt leaves no trace in the history, so it may be sent again with the same run id.
 function checkPrompt(state: SessionState, input: unknown): void {
   const { runId, message, onBusy } = parsePrompt(input);
-  parseIncoming(message, 0);
+  if (!promptByNameSchema.safeParse(message).success) parseIncoming(message, 0);
   if (isKnown(state, runId) || onBusy !== 'reject' || !isBusy(state)) return;
   const current = state.run?.runId ?? state.waiting[0]?.runId ?? '';
   throw new EverturnError(
@@ -99,11 +101,30 @@ function checkPrompt(state: SessionState, input: unknown): void {
 
 /** The run is reserved before anything is awaited, so two callers at once get two answers that fit each other. */
 async function acceptPrompt(state: SessionState, input: PromptInput): Promise<PromptAnswer> {
-  const answer = placePrompt(state, parsePrompt(input));
-  await condition(() => state.opened !== undefined || state.failure !== undefined);
-  if (state.failure !== undefined) throw failureOf(state.failure);
+  const prompt = parsePrompt(input);
+  const byName = promptByNameSchema.safeParse(prompt.message);
+  const answer = byName.success ? await placeByName(state, prompt, byName.data) : placePrompt(state, prompt);
+  await opening(state);
   if (answer.became !== 'opened') await flushEvents(state);
   return answer;
+}
+
+/** The text is the agent's: it is looked up first, and only then is the run reserved. */
+async function placeByName(state: SessionState, prompt: PromptInput, name: PromptByName): Promise<PromptAnswer> {
+  await opening(state);
+  const { agent } = openedOf(state).manifest;
+  try {
+    const { text } = await effects.expandPrompt({ agent, prompt: name });
+    checkPrompt(state, { ...prompt, message: text });
+    return placePrompt(state, { ...prompt, message: text });
+  } catch (error) {
+    throw failureOf(errorInfoOf(error));
+  }
+}
+
+async function opening(state: SessionState): Promise<void> {
+  await condition(() => state.opened !== undefined || state.failure !== undefined);
+  if (state.failure !== undefined) throw failureOf(state.failure);
 }
 
 function placePrompt(state: SessionState, { runId, message, onBusy }: PromptInput): PromptAnswer {

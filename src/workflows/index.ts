@@ -6,8 +6,10 @@ export type {
   AgentContext,
   AgentLoopTurnUpdate,
   ContextTool,
+  FinishTurnDecision,
   Policy,
   PrepareNextTurnContext,
+  PrepareRequestContext,
   ShouldStopAfterTurnContext,
 } from '../common/policy.ts';
 export { definePolicy } from './policies.ts';

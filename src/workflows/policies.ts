@@ -2,11 +2,24 @@ import type { LoadContextResult } from '../common/effects.ts';
 import { EverturnError, errorText } from '../common/errors.ts';
 import type { AgentManifest } from '../common/manifest.ts';
 import type { AgentMessage, AssistantMessage, ToolResultMessage } from '../common/messages.ts';
-import type { AgentContext, AgentLoopTurnUpdate, Policy, ShouldStopAfterTurnContext } from '../common/policy.ts';
+import type {
+  AgentContext,
+  AgentLoopTurnUpdate,
+  Policy,
+  PrepareRequestContext,
+  ShouldStopAfterTurnContext,
+} from '../common/policy.ts';
 import { idSchema, modelRefSchema, thinkingLevelSchema } from '../common/signals.ts';
 
 // Filled once while the bundle loads, and only read afterwards: it is the same for every workflow and every replay.
 const policies = new Map<string, Policy>();
+
+const policyHooks: readonly string[] = [
+  'shouldStopAfterTurn',
+  'prepareNextTurn',
+  'finishTurn',
+  'prepareRequest',
+] satisfies (keyof Policy)[];
 
 /**
  * Gives an agent its policies, in the workflows file: `definePolicy('coder', { shouldStopAfterTurn, prepareNextTurn })`.
@@ -18,11 +31,11 @@ export function definePolicy(agent: string, policy: Policy): void {
     throw new EverturnError('invalid_config', `definePolicy: "${agent}" is no agent name`);
   if (policies.has(agent))
     throw new EverturnError('invalid_config', `definePolicy: agent "${agent}" has a policy already`);
-  const unknown = Object.keys(policy).find((key) => key !== 'shouldStopAfterTurn' && key !== 'prepareNextTurn');
+  const unknown = Object.keys(policy).find((key) => !policyHooks.includes(key));
   if (unknown !== undefined) {
     throw new EverturnError(
       'invalid_config',
-      `definePolicy("${agent}"): unknown key "${unknown}"; a policy has shouldStopAfterTurn and prepareNextTurn`,
+      `definePolicy("${agent}"): unknown key "${unknown}"; a policy has ${policyHooks.join(', ')}`,
     );
   }
   policies.set(agent, policy);
@@ -56,11 +69,13 @@ export function addToView(view: PolicyView, messages: readonly AgentMessage[]): 
 
 export interface TurnDecision {
   stop: boolean;
+  /** True: one more request, even if neither calls nor messages ask for it. */
+  again: boolean;
   update: AgentLoopTurnUpdate | undefined;
 }
 
 /**
- * shouldStopAfterTurn, then prepareNextTurn if the run goes on: the order of the hook-system document.
+ * finishTurn and shouldStopAfterTurn, then prepareNextTurn if the run goes on: the order of the hook-system document.
  * @throws EverturnError `policy` for whatever a policy throws or returns in the wrong shape: it ends the run, not the
  * workflow task, which Temporal would retry for ever.
  */
@@ -74,14 +89,33 @@ export async function decideTurn(
   const context = (): ShouldStopAfterTurnContext => ({
     message,
     toolResults,
-    context: { ...view.context, messages: [...view.context.messages] },
+    context: copyOf(view.context),
     newMessages: [...view.newMessages],
   });
+  const finish = await guarded(agent, 'finishTurn', async () => policy.finishTurn?.(context()));
+  const again = finish?.action === 'continue';
+  if (finish?.action === 'end') return { stop: true, again: false, update: undefined };
   if (await guarded(agent, 'shouldStopAfterTurn', async () => policy.shouldStopAfterTurn?.(context()))) {
-    return { stop: true, update: undefined };
+    return { stop: true, again: false, update: undefined };
   }
   const update = await guarded(agent, 'prepareNextTurn', async () => policy.prepareNextTurn?.(context()));
-  return { stop: false, update: update === undefined || update === null ? undefined : checkUpdate(agent, update) };
+  return { stop: false, again, update: checkUpdate(agent, 'prepareNextTurn', update) };
+}
+
+/** prepareRequest, before a request. @throws EverturnError `policy`, as decideTurn */
+export async function decideRequest(
+  agent: string,
+  policy: Policy,
+  view: PolicyView,
+  settings: Pick<PrepareRequestContext, 'model' | 'thinkingLevel'>,
+): Promise<AgentLoopTurnUpdate | undefined> {
+  const context = { context: copyOf(view.context), ...settings };
+  const update = await guarded(agent, 'prepareRequest', async () => policy.prepareRequest?.(context));
+  return checkUpdate(agent, 'prepareRequest', update);
+}
+
+function copyOf(context: AgentContext): AgentContext {
+  return { ...context, messages: [...context.messages] };
 }
 
 export function modelRef(model: NonNullable<AgentLoopTurnUpdate['model']>): string {
@@ -99,11 +133,14 @@ async function guarded<T>(agent: string, hook: string, call: () => Promise<T>): 
   }
 }
 
-function checkUpdate(agent: string, update: AgentLoopTurnUpdate): AgentLoopTurnUpdate {
+function checkUpdate(
+  agent: string,
+  hook: string,
+  update: AgentLoopTurnUpdate | undefined,
+): AgentLoopTurnUpdate | undefined {
+  if (update === undefined || update === null) return undefined;
   const wrong = (what: string) =>
-    new EverturnError('policy', `prepareNextTurn of agent "${agent}" returned ${what}`, {
-      details: { agent, hook: 'prepareNextTurn' },
-    });
+    new EverturnError('policy', `${hook} of agent "${agent}" returned ${what}`, { details: { agent, hook } });
   if (typeof update !== 'object') throw wrong('no object; return { context?, model?, thinkingLevel? } or undefined');
   if (update.model !== undefined && !modelRefSchema.safeParse(modelRef(update.model)).success) {
     throw wrong('a model that is neither "provider/id" nor an object with provider and id');
@@ -111,10 +148,8 @@ function checkUpdate(agent: string, update: AgentLoopTurnUpdate): AgentLoopTurnU
   if (update.thinkingLevel !== undefined && !thinkingLevelSchema.safeParse(update.thinkingLevel).success) {
     throw wrong(`an unknown thinking level "${String(update.thinkingLevel)}"`);
   }
-  if (
-    update.context !== undefined &&
-    (typeof update.context.systemPrompt !== 'string' || !Array.isArray(update.context.messages))
-  ) {
+  const { context } = update;
+  if (context !== undefined && (typeof context.systemPrompt !== 'string' || !Array.isArray(context.messages))) {
     throw wrong('a context without systemPrompt and messages');
   }
   return update;

@@ -1,7 +1,7 @@
 import type { NewRecord, QueuedMessage } from '../common/events.ts';
 import { signalEntryId, signalRunId } from '../common/ids.ts';
 import type { AgentMessage } from '../common/messages.ts';
-import { nextNumber, type Queues, type RunRequest, type SessionState } from './state.ts';
+import { nextNumber, type Queues, type RunRequest, type RunState, type SessionState } from './state.ts';
 
 export type QueueName = 'steer' | 'followUp' | 'nextTurn';
 
@@ -37,13 +37,20 @@ export function giveBack(state: SessionState, messages: readonly QueuedMessage[]
 }
 
 /** What abort takes: steering and follow-ups. Messages for the next turn stay. */
-export function clearQueues(state: SessionState): { steer: QueuedMessage[]; followUp: QueuedMessage[] } {
+function clearQueues(state: SessionState): { steer: QueuedMessage[]; followUp: QueuedMessage[] } {
   const cleared = {
     steer: state.queues.steer.splice(0).map(toMessage),
     followUp: state.queues.followUp.splice(0).map(toMessage),
   };
   noteQueues(state);
   return cleared;
+}
+
+/** The first that says so, a signal, a control record or a cancelled workflow, takes what waits out of the queues. */
+export function beginAbort(state: SessionState, run: RunState): void {
+  if (run.aborting) return;
+  run.aborting = true;
+  run.cleared = clearQueues(state);
 }
 
 /** A run has decided to stop: what waits now waits for the next run. What comes later opens one. */

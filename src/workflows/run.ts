@@ -1,15 +1,16 @@
 import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
-import type { NewRecord, QueuedMessage, RunStatus } from '../common/events.ts';
+import type { NewRecord, RunStatus } from '../common/events.ts';
 import { assistantEntryId, promptEntryId } from '../common/ids.ts';
 import type { AgentMessage, AssistantMessage } from '../common/messages.ts';
+import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
 import { emptyUsage } from '../common/usage.ts';
-import { effects } from './activities.ts';
+import { effects, gateOf } from './activities.ts';
 import { append, takeRecords } from './append.ts';
 import { errorInfoOf } from './failures.ts';
-import { addToView, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
-import { drain, giveBack, hasQueued, holdQueues } from './queues.ts';
+import { addToView, decideRequest, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
+import { beginAbort, drain, giveBack, holdQueues } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { runTurn, turnEnd, turnRecords } from './turn.ts';
 
@@ -49,34 +50,48 @@ type LoopEnd = { status: RunStatus; error?: ErrorInfo } | { status: 'repeated'; 
 async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
   const { manifest } = openedOf(state);
   const policy = policyOf(manifest.agent);
+  if (!run.started) {
+    if (!(await passStartGate(state, run))) return { status: 'repeated' };
+    run.started = true;
+    await drainWithHook(state, run, 'steer');
+  }
   const view = policy === undefined ? undefined : await loadView(state, run);
-  if (run.turn === 0) run.pending.push(...(await drainWithHook(state, run, 'steer')));
   for (;;) {
     rollOverIfDue(run);
-    if (view !== undefined)
-      addToView(
-        view,
-        run.pending.map(({ message }) => message),
-      );
+    if (view !== undefined && policy !== undefined) await prepareRequest(state, run, policy, view);
     const { reply, terminate, toolResults } = await runTurn(state, run, policy !== undefined);
     if (reply.duplicate) return { status: 'repeated' };
     if (reply.stopReason === 'error' || reply.stopReason === 'aborted') return failedEnd(run, reply.error);
     if (view !== undefined && reply.message !== undefined) addToView(view, [reply.message, ...toolResults]);
     checkLengthStops(run, reply.stopReason, reply.calls.length);
+    let more = reply.calls.length > 0 && !terminate;
     if (policy !== undefined && view !== undefined && reply.message !== undefined) {
       const decision = await decideTurn(manifest.agent, policy, view, reply.message, toolResults);
       if (decision.stop) return { status: run.aborting ? 'aborted' : 'done' };
       if (decision.update !== undefined) await applyUpdate(state, run, view, decision.update);
+      more ||= decision.again;
     }
-    const more = reply.calls.length > 0 && !terminate;
     checkTurnLimit(state, run, more);
     run.turn += 1;
-    run.pending = await drainWithHook(state, run, 'steer');
-    if (run.pending.length === 0 && !more) {
-      run.pending = await drainWithHook(state, run, 'followUp');
-      if (run.pending.length === 0) return { status: run.aborting ? 'aborted' : 'done' };
-    }
+    await drainWithHook(state, run, 'steer');
+    if (run.pending.length > 0 || more) continue;
+    await drainWithHook(state, run, 'followUp');
+    // What came while the hooks were asked: a run never ends with a message waiting that nobody held back.
+    if (run.pending.length === 0) run.pending.push(...drain(state, 'steer'));
+    if (run.pending.length === 0) run.pending.push(...drain(state, 'followUp'));
+    if (run.pending.length === 0) return { status: run.aborting ? 'aborted' : 'done' };
   }
+}
+
+async function prepareRequest(state: SessionState, run: RunState, policy: Policy, view: PolicyView): Promise<void> {
+  addToView(
+    view,
+    run.pending.map(({ message }) => message),
+  );
+  if (policy.prepareRequest === undefined) return;
+  const { model, thinkingLevel } = state;
+  const update = await decideRequest(openedOf(state).manifest.agent, policy, view, { model, thinkingLevel });
+  if (update !== undefined) await applyUpdate(state, run, view, update);
 }
 
 function failedEnd(run: RunState, error: ErrorInfo | undefined): LoopEnd {
@@ -97,7 +112,8 @@ function checkLengthStops(run: RunState, stopReason: AssistantMessage['stopReaso
 /** Thrown before anything is drained: what waits in the queues stays there for the next run. */
 function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void {
   const { maxTurns } = openedOf(state).manifest;
-  if (run.turn + 1 < maxTurns || !(more || hasQueued(state.queues))) return;
+  const { steer, followUp } = state.queues;
+  if (run.turn + 1 < maxTurns || !(more || steer.length + followUp.length > 0)) return;
   throw new EverturnError(
     'turn_limit',
     `The run has had its ${maxTurns} turns. Prompt again to go on, or raise maxTurns of the agent.`,
@@ -113,28 +129,47 @@ function dropRepeated(state: SessionState, run: RunState): void {
   state.run = null;
 }
 
-/** The signal queue first, then the agent's own queue hook. What an abort finds in the queues stays there for it. */
-async function drainWithHook(
-  state: SessionState,
-  run: RunState,
-  queue: 'steer' | 'followUp',
-): Promise<QueuedMessage[]> {
+/** The gate before_agent_start, when there are handlers. @returns false for a run id that was used before */
+async function passStartGate(state: SessionState, run: RunState): Promise<boolean> {
+  const { agent, hooks } = openedOf(state).manifest;
+  const gate = hooks.beforeAgentStart;
+  if (gate === null) return true;
+  state.counts.effects += 1;
+  const { model, thinkingLevel, activeTools } = state;
+  const started = await gateOf(gate).beforeAgentStart({
+    agent,
+    runId: run.runId,
+    turn: run.turn,
+    openRun: run.token,
+    handlers: gate.handlers,
+    model,
+    thinkingLevel,
+    activeTools,
+    messages: run.pending.map(({ message }) => message),
+  });
+  if (started.duplicate) return false;
+  run.pending.push(...started.messages.map((message, index) => ({ id: `${run.runId}/start/${index}`, message })));
+  run.systemPrompt = started.systemPrompt ?? null;
+  return true;
+}
+
+/** Adds to `pending`: from the signal queue first, then from the agent's own queue hook. */
+async function drainWithHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> {
   const { manifest } = openedOf(state);
-  const messages = drain(state, queue);
+  // What was taken is in `pending` while the hook is asked: an abort or an error there must not lose it.
+  run.pending.push(...drain(state, queue));
   const hooked = queue === 'steer' ? manifest.hooks.getSteeringMessages : manifest.hooks.getFollowUpMessages;
-  if (!hooked || run.aborting) return messages;
+  if (!hooked || run.aborting) return;
   const poll = run.queueHookPolls;
   run.queueHookPolls += 1;
   state.counts.effects += 1;
   const { agent } = manifest;
-  // A message is kept in `pending` while the hook is asked: an abort or an error here must not lose it.
-  run.pending = messages;
   const answer = await effects.pollQueueHook({ agent, runId: run.runId, turn: run.turn, queue, poll });
   const polled = answer.messages.map((message: AgentMessage, index) => ({
     id: `${run.runId}/hook/${poll}/${index}`,
     message,
   }));
-  return [...messages, ...polled];
+  run.pending.push(...polled);
 }
 
 async function loadView(state: SessionState, run: RunState): Promise<PolicyView> {
@@ -147,14 +182,18 @@ async function loadView(state: SessionState, run: RunState): Promise<PolicyView>
     thinkingLevel: state.thinkingLevel,
     activeTools: state.activeTools,
     ...(run.base === null ? {} : { base: run.base }),
+    ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),
   });
   return newView(loaded, manifest, state.activeTools);
 }
 
-type Update = NonNullable<Awaited<ReturnType<typeof decideTurn>>['update']>;
-
 /** A context that a policy returned goes to the store once and travels by digest from then on. */
-async function applyUpdate(state: SessionState, run: RunState, view: PolicyView, update: Update): Promise<void> {
+async function applyUpdate(
+  state: SessionState,
+  run: RunState,
+  view: PolicyView,
+  update: AgentLoopTurnUpdate,
+): Promise<void> {
   if (update.model !== undefined) state.model = modelRef(update.model);
   if (update.thinkingLevel !== undefined) state.thinkingLevel = update.thinkingLevel;
   if (update.context === undefined) return;
@@ -177,7 +216,7 @@ function rollOverIfDue(run: RunState): void {
  * write is written, open calls get a result, and a reply that never came is replaced by one with the error, as pi does.
  */
 async function endBrokenTurn(state: SessionState, run: RunState, failure: unknown): Promise<void> {
-  if (isCancellation(failure)) run.aborting = true;
+  if (isCancellation(failure)) beginAbort(state, run);
   const entryId = assistantEntryId(run.runId, run.turn);
   const reason = run.aborting ? 'Operation aborted' : errorInfoOf(failure).message;
   const ended = state.events.some(

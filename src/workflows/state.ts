@@ -46,6 +46,10 @@ export interface RunState {
   queueHookPolls: number;
   /** Put in place of the transcript by a policy. */
   base: ContextBase | null;
+  /** Digest of the system prompt, when before_agent_start changed it. */
+  systemPrompt: string | null;
+  /** True once the gate before the run was passed and steering was polled. */
+  started: boolean;
 }
 
 /** The part of a session that continue-as-new hands on: plain data, all that is not in the store. */
@@ -138,6 +142,8 @@ export function newRun(request: RunRequest): RunState {
     lengthStops: 0,
     queueHookPolls: 0,
     base: null,
+    systemPrompt: null,
+    started: false,
   };
 }
 

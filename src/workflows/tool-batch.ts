@@ -1,8 +1,10 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { CallPlan, ModelResult, RunPlace } from '../common/effects.ts';
+import type { GateManifest } from '../common/manifest.ts';
 import type { ToolResultMessage } from '../common/messages.ts';
-import { executeTool, gates } from './activities.ts';
+import { executeTool, gateOf } from './activities.ts';
 import { append } from './append.ts';
+import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 
 /** At most this many tools of one batch run at once: all arguments of one workflow task count against the server's limit. */
@@ -20,7 +22,7 @@ interface Batch {
   run: RunState;
   place: RunPlace;
   reply: ModelResult;
-  gated: boolean;
+  gate: GateManifest | null;
   wantMessage: boolean;
   settled: Map<number, CallPlan>;
 }
@@ -43,7 +45,7 @@ export async function runToolBatch(
     run,
     place: { agent: manifest.agent, runId: run.runId, turn: run.turn },
     reply,
-    gated: manifest.hooks.beforeToolCall,
+    gate: manifest.hooks.beforeToolCall,
     wantMessage,
     settled,
   };
@@ -53,7 +55,7 @@ export async function runToolBatch(
     else await runInParallel(batch, open);
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    run.aborting = true;
+    beginAbort(state, run);
   }
   return batch.settled.size < reply.calls.length ? await settleAborted(batch) : outcomeOf(batch);
 }
@@ -83,12 +85,17 @@ async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
 }
 
 async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
-  if (!batch.gated || calls.length === 0) return [...calls];
-  const { place, reply, wantMessage } = batch;
-  const indexes = calls.map((call) => call.index);
-  const input = { ...place, entryId: reply.entryId, indexes, sequential: reply.sequential, wantMessage };
+  const { gate, place, reply, wantMessage } = batch;
+  if (gate === null || calls.length === 0) return [...calls];
   batch.state.counts.effects += 1;
-  const decided = await gates.beforeToolCall(input);
+  const decided = await gateOf(gate).beforeToolCall({
+    ...place,
+    entryId: reply.entryId,
+    handlers: gate.handlers,
+    indexes: calls.map((call) => call.index),
+    sequential: reply.sequential,
+    wantMessage,
+  });
   for (const call of decided.calls) if (call.state === 'settled') batch.settled.set(call.index, call);
   return decided.calls.filter((call) => call.state === 'ready');
 }

@@ -5,6 +5,7 @@ import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
 import { messageRecords, takeRecords } from './append.ts';
+import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
@@ -20,7 +21,7 @@ export async function runTurn(state: SessionState, run: RunState, wantMessage: b
   run.pending = [];
   state.leaf = reply.leaf;
   state.counts.turns += 1;
-  if (reply.stopReason === 'aborted') run.aborting = true;
+  if (reply.stopReason === 'aborted') beginAbort(state, run);
   const failed = reply.stopReason === 'error' || reply.stopReason === 'aborted';
   const batch =
     failed || reply.calls.length === 0
@@ -62,11 +63,12 @@ async function streamReply(state: SessionState, run: RunState, wantMessage: bool
     thinkingLevel: state.thinkingLevel,
     activeTools: state.activeTools,
     write: turnRecords(state, run),
-    gated: manifest.hooks.beforeToolCall,
+    gated: manifest.hooks.beforeToolCall !== null,
     wantMessage,
     aborted: false,
     ...(run.turn === 0 ? { openRun: run.token } : {}),
     ...(run.base === null ? {} : { base: run.base }),
+    ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),
   };
   const { streamAssistantResponse } = modelEffects(manifest);
   state.counts.effects += 1;
@@ -75,7 +77,7 @@ async function streamReply(state: SessionState, run: RunState, wantMessage: bool
       return await streamAssistantResponse(input);
     } catch (error) {
       if (!isCancellation(error)) throw error;
-      run.aborting = true;
+      beginAbort(state, run);
     }
   }
   return CancellationScope.nonCancellable(() => streamAssistantResponse({ ...input, aborted: true }));

@@ -1,162 +1,164 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { gateLog, holdGateFile } from '../support/crash-agent.ts';
-import { type CrashStage, startCrashStage } from '../support/crash-stage.ts';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CrashSession, CrashStage } from '../support/crash-stage.ts';
 import { effectsLog, releaseFile } from '../support/crash-tools.ts';
-import { startTemporalServer } from '../support/temporal-server.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { holdCommitFile } from '../support/worker-process.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
 
 let stage: CrashStage;
+let worker: WorkerProcess;
 
-afterEach(() => stage?.end());
+beforeAll(async () => {
+  stage = await CrashStage.open();
+  worker = await stage.startWorker();
+});
 
-const twoTurns = (tool: string) => [
-  ...['agent_start', 'turn_start', 'user', 'assistant', `start ${tool}`, `end ${tool}: completed`, 'toolResult', 'turn_end'],
-  ...['turn_start', 'assistant', 'turn_end', 'agent_end: done', 'settled'],
-];
+afterAll(() => stage?.end());
 
-function noted(log: string): unknown[] {
-  return stage.evidence.read(log).map((line) => line.what);
+/** Another worker in the place of the one that is killed. */
+async function crash(meanwhile: () => Promise<void> | void = () => {}): Promise<void> {
+  await worker.kill9();
+  await meanwhile();
+  worker = await stage.startWorker();
 }
 
-describe('a worker killed in a gate', () => {
-  test('asks the hook again, and the tool runs once', async () => {
-    stage = await startCrashStage({ replies: [{ calls: [{ name: 'effect_never' }] }, { text: 'Done' }], hooks: ['gate'] });
-    stage.evidence.put(holdGateFile);
-    const first = await stage.startWorker();
-    const { runId } = await stage.session.prompt('Do it');
-    await stage.reached('call-0-0.at-gate');
-    await first.kill9();
-    stage.evidence.remove(holdGateFile);
-    await stage.startWorker();
+test('an abort after a crash ends a batch that hangs, and the finished calls keep their results', async () => {
+  const calls = [{ name: 'effect_never' }, { name: 'effect_never' }, { name: 'effect_safe', args: { hold: true } }];
+  const session = stage.session('abort', 'plain', [{ calls }, {}, { text: 'Again' }]);
+  await session.prompt();
+  await session.reached('call-0-2.holding');
+  await session.settled('r1/0', 2);
+  await crash(() => session.session.sendAbort('r1'));
 
-    expect(await stage.session.result(runId)).toMatchObject({ status: 'done', text: 'Done' });
-    expect(await stage.log(runId)).toEqual(twoTurns('effect_never'));
-    expect(noted(gateLog)).toEqual(['asked', 'asked', 'passed']);
-    expect(noted(effectsLog)).toEqual(['entered', 'done']);
-    await stage.check(['Do it']);
-  });
-
-  test('does not ask again for a call that was decided', async () => {
-    const calls = [{ name: 'effect_never' }, { name: 'throws' }];
-    stage = await startCrashStage({ replies: [{ calls }, { text: 'Done' }], hooks: ['gate'] });
-    const hold = holdCommitFile('before', 'r1/0/gate/0');
-    stage.evidence.put(hold);
-    const first = await stage.startWorker();
-    const { runId } = await stage.session.prompt('Do it', { runId: 'r1' });
-    await stage.reached(`${hold}.waiting`);
-    await first.kill9();
-    stage.evidence.remove(hold);
-    await stage.startWorker();
-
-    expect(await stage.session.result(runId)).toMatchObject({ status: 'done', text: 'Done' });
-    expect(noted(gateLog)).toEqual(['asked', 'passed', 'asked', 'passed']);
-    expect(stage.asked(1).slice(2)).toEqual(['result of effect_never: effect_never done', 'result of throws (error): not this one']);
-    expect(noted(effectsLog)).toEqual(['entered', 'done']);
-    await stage.check(['Do it']);
-  });
-});
-
-test('a worker killed between two effects is missed by nobody', async () => {
-  const elsewhere = `elsewhere-${process.pid}`;
-  stage = await startCrashStage({ replies: [{ calls: [{ name: 'effect_elsewhere' }] }, { text: 'Done' }], elsewhere });
-  const first = await stage.startWorker();
-  const { runId } = await stage.session.prompt('Do it', { runId: 'r1' });
-  // The reply is in the log, and the tool waits for a worker that does not exist yet.
-  await waitFor(async () => (await stage.log(runId)).includes('start effect_elsewhere'), { what: 'the call' });
-  await first.kill9();
-  await Promise.all([stage.startWorker(), stage.startWorker(elsewhere)]);
-
-  expect(await stage.session.result(runId)).toMatchObject({ status: 'done', text: 'Done' });
-  expect(await stage.log(runId)).toEqual(twoTurns('effect_elsewhere'));
-  expect(noted(effectsLog)).toEqual(['entered', 'done']);
-  expect(stage.requests()).toHaveLength(2);
-  await stage.check(['Do it']);
-});
-
-test.each([
-  { state: 'lingers', lingerMs: 60_000 },
-  { state: 'has completed', lingerMs: 1 },
-])('a worker killed while the session $state: the next prompt finds everything', async ({ lingerMs }) => {
-  stage = await startCrashStage({ replies: [{ text: 'One' }, { text: 'Two' }], lingerMs });
-  const first = await stage.startWorker();
-  const { runId } = await stage.session.prompt('First');
-  await stage.session.result(runId);
-  if (lingerMs === 1) await stage.closed();
-  await first.kill9();
-  await stage.startWorker();
-  const { runId: next } = await stage.session.prompt('Second');
-
-  expect(await stage.session.result(next)).toMatchObject({ status: 'done', text: 'Two' });
-  expect(stage.asked(1)).toEqual(['user: First', 'assistant: One', 'user: Second']);
-  expect(await stage.log()).toEqual([
-    'session_open',
-    ...['agent_start', 'turn_start', 'user', 'assistant', 'turn_end', 'agent_end: done', 'settled'],
-    ...(lingerMs === 1 ? ['session_open'] : []),
-    ...['agent_start', 'turn_start', 'user', 'assistant', 'turn_end', 'agent_end: done', 'settled'],
+  expect(await session.session.result('r1')).toMatchObject({ status: 'aborted' });
+  expect((await session.transcript()).slice(2)).toEqual([
+    'result of effect_never: effect_never done',
+    'result of effect_never: effect_never done',
+    expect.stringMatching(/^result of effect_safe \(error\): Operation aborted/),
+    // As in pi, an abort in the tools gives one more turn, whose request is never sent.
+    'assistant: ',
   ]);
-  await stage.check(['First', 'Second']);
+  await session.prompt('And now?');
+  expect(await session.session.result('r2')).toMatchObject({ status: 'done', text: 'Again' });
+  await session.check();
+});
+
+test('a permanent failure of the provider after a tool does not run the tool again', async () => {
+  const session = stage.session('permanent', 'plain', [
+    { calls: [{ name: 'effect_never' }] },
+    { error: '400 invalid_request: no' },
+    { text: 'Better' },
+  ]);
+  await session.prompt();
+  expect(await session.session.result('r1')).toMatchObject({ status: 'error', error: { code: 'model_failed' } });
+  await crash();
+  await session.prompt('And now?');
+
+  expect(await session.session.result('r2')).toMatchObject({ status: 'done', text: 'Better' });
+  expect(session.noted(effectsLog)).toEqual(['entered', 'done']);
+  await session.check();
 });
 
 test('a session whose workflow was terminated in a tool is closed honestly by the next prompt', async () => {
   const calls = [{ name: 'effect_never', args: { hold: true } }, { name: 'effect_safe' }];
-  stage = await startCrashStage({ replies: [{ calls }, { text: 'Done' }] });
-  const first = await stage.startWorker();
-  const { runId } = await stage.session.prompt('Do it', { runId: 'r1' });
-  await stage.reached('call-0-0.holding');
-  await stage.settled('r1/0', 1);
-  await first.kill9();
-  await stage.terminate();
-  await stage.startWorker();
-  const { runId: next } = await stage.session.prompt('And now?');
+  const session = stage.session('terminated', 'plain', [{ calls }, { text: 'Done' }]);
+  await session.prompt();
+  await session.reached('call-0-0.holding');
+  await session.settled('r1/0', 1);
+  await crash(async () => void (await session.workflow.terminate()));
+  await expect(session.session.result('r1')).rejects.toMatchObject({ code: 'session_closed' });
+  await session.prompt('And now?');
 
-  expect(await stage.session.result(next)).toMatchObject({ status: 'done', text: 'Done' });
-  expect(await stage.store.readRun(stage.sessionId, runId)).toMatchObject({ status: 'interrupted' });
-  expect(stage.asked(1)).toEqual([
-    ...['user: Do it', 'assistant:  +effect_never +effect_safe'],
+  expect(await session.session.result('r2')).toMatchObject({ status: 'done', text: 'Done' });
+  expect(await session.session.result('r1')).toMatchObject({ status: 'interrupted' });
+  expect(session.asked(1)).toEqual([
+    ...['user: PROMPT', 'assistant:  +effect_never +effect_safe'],
     expect.stringMatching(/^result of effect_never \(error\): Interrupted, outcome unknown/),
     ...['result of effect_safe: effect_safe done', 'user: And now?'],
   ]);
-  expect(noted(effectsLog).filter((what) => what === 'entered')).toHaveLength(2);
-  await stage.check(['Do it', 'And now?']);
+  expect(session.noted(effectsLog).filter((what) => what === 'entered')).toHaveLength(2);
+  await session.check();
 });
 
-describe('the Temporal server killed and started again on its file', () => {
-  test.each(['in a tool', 'while streaming'])('%s: the run goes on, and nothing is done twice', async (place) => {
-    const folder = await mkdtemp(join(tmpdir(), 'everturn-test-'));
-    const dbFile = join(folder, 'temporal.db');
-    const server = await startTemporalServer({ dbFile });
-    const { address } = server;
-    try {
-      stage = await startCrashStage({
-        address,
-        replies: [
-          { calls: [{ name: 'effect_never', args: { hold: place === 'in a tool' } }] },
-          { text: 'Done', chunks: 2, holdAfterChunks: 1, ...(place === 'in a tool' ? {} : { holdUntilFile: 'go' }) },
-        ],
-      });
-      await stage.startWorker();
-      const { runId } = await stage.session.prompt('Do it');
-      await stage.reached(place === 'in a tool' ? 'call-0-0.holding' : 'go.waiting');
-      await server.kill();
-      const again = await startTemporalServer({ dbFile, port: Number(address.split(':')[1]) });
-      try {
-        stage.evidence.put(releaseFile);
-        stage.evidence.put('go');
-        expect(await stage.session.result(runId)).toMatchObject({ status: 'done', text: 'Done' });
-        expect(await stage.log(runId)).toHaveLength(13);
-        expect(noted(effectsLog)).toEqual(['entered', 'done']);
-        await stage.check(['Do it']);
-      } finally {
-        await stage.end();
-        await again.stop();
-      }
-    } finally {
-      await server.kill();
-      await rm(folder, { recursive: true, force: true });
-    }
+test('a tool that blocks its worker for longer than its heartbeat is entered once', async () => {
+  const session = stage.session('block', 'plain', [{ calls: [{ name: 'block', args: { ms: 4_000 } }] }, { text: 'Done' }]);
+  const second = await stage.startWorker();
+  await session.prompt();
+
+  expect(await session.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+  expect(session.noted(effectsLog).filter((what) => what === 'entered')).toHaveLength(1);
+  await session.check();
+  await second.stop();
+});
+
+describe('a worker that is stopped in good order', () => {
+  let streaming: CrashSession;
+  let safe: CrashSession;
+  let never: CrashSession;
+
+  beforeAll(async () => {
+    const call = (name: string) => [{ calls: [{ name, args: { hold: true } }] }, { text: 'Done' }];
+    streaming = stage.session('stop-model', 'plain', [{ text: 'Done', holdUntilFile: 'go', holdAfterChunks: 1 }]);
+    safe = stage.session('stop-safe', 'plain', call('effect_safe'));
+    never = stage.session('stop-never', 'plain', call('effect_never'));
+    await Promise.all([streaming.prompt(), safe.prompt(), never.prompt()]);
+    await streaming.reached('go.waiting');
+    await Promise.all([safe.reached('call-0-0.holding'), never.reached('call-0-0.holding')]);
+    await worker.stop();
+    streaming.evidence.put('go');
+    safe.evidence.put(releaseFile);
+    worker = await stage.startWorker();
+  });
+
+  test('leaves a stream to the next worker', async () => {
+    expect(await streaming.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+    expect(streaming.requests()).toHaveLength(2);
+    await streaming.check();
+  });
+
+  test('leaves a safe tool to the next worker', async () => {
+    expect(await safe.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+    expect(safe.noted(effectsLog)).toEqual(['entered', 'entered', 'done']);
+    await safe.check();
+  });
+
+  test('ends a never tool, which is not entered again', async () => {
+    expect(await never.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+    expect(never.noted(effectsLog)).toEqual(['entered']);
+    expect((await never.log('r1')).filter((word) => word.startsWith('end'))).toEqual(['end effect_never: unknown']);
+    await never.check();
+  });
+});
+
+describe('workflow reset', () => {
+  test('to before a reply and a never tool that were done asks for neither again', async () => {
+    const session = stage.session('reset', 'plain', [{ calls: [{ name: 'effect_never' }] }, { text: 'Done' }]);
+    await session.prompt();
+    await session.session.result('r1');
+    const before = await session.log('r1');
+    await session.reset();
+    await waitFor(async () => (await session.log()).filter((word) => word === 'session_open').length === 2, { what: 'the new owner' });
+    await session.prompt('And now?');
+
+    session.script([{}, {}, { text: 'Again' }]);
+    expect(await session.session.result('r2')).toMatchObject({ status: 'done', text: 'Again' });
+    expect(await session.log('r1')).toEqual(before);
+    expect(session.noted(effectsLog)).toEqual(['entered', 'done']);
+    expect(session.requests()).toHaveLength(3);
+    await session.check();
+  });
+
+  test('in a never tool does not enter it again', async () => {
+    const session = stage.session('reset-in-tool', 'plain', [
+      { calls: [{ name: 'effect_never', args: { hold: true } }] },
+      { text: 'Done' },
+    ]);
+    await session.prompt();
+    await session.reached('call-0-0.holding');
+    await session.reset();
+    session.evidence.put(releaseFile);
+
+    expect(await session.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+    expect(session.noted(effectsLog).filter((what) => what === 'entered')).toHaveLength(1);
+    await session.check();
   });
 });

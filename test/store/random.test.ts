@@ -69,34 +69,34 @@ class RandomSession {
       index,
       toolCallId,
       toolName: 'read',
-      resultEntryId: `${this.reply_}/${index}`,
+      resultEntryId: `${this.replyId}/${index}`,
       args: {},
     }));
     await this.write('model', {
-      records: [assistant(this.reply_, this.calls)],
-      batch: { entryId: this.reply_, calls },
+      records: [assistant(this.replyId, this.calls)],
+      batch: { entryId: this.replyId, calls },
       result: null,
     });
   }
 
   private async claim(): Promise<void> {
     const index = this.next();
-    const start = startOf(this.reply_, index, this.calls[index] ?? '');
-    const { state } = await this.store.claimTool(this.fence(`tool/${index}`), { ...claim(this.reply_, index), start });
-    if (state === 'entered') this.entered.push(`${this.reply_}/${index}`);
+    const start = startOf(this.replyId, index, this.calls[index] ?? '');
+    const { state } = await this.store.claimTool(this.fence(`tool/${index}`), { ...claim(this.replyId, index), start });
+    if (state === 'entered') this.entered.push(`${this.replyId}/${index}`);
   }
 
   private async settle(): Promise<void> {
     const index = this.next();
     this.open = this.open.filter((other) => other !== index);
-    const before = [startOf(this.reply_, index, this.calls[index] ?? '')];
-    const settle = [settled(this.reply_, index, { before, sequential: this.sequential })];
+    const before = [startOf(this.replyId, index, this.calls[index] ?? '')];
+    const settle = [settled(this.replyId, index, { before, sequential: this.sequential })];
     await this.write(`tool/${index}`, { settle, result: index });
   }
 
   private async endTurn(): Promise<void> {
-    const toolResultIds = this.calls.map((_, index) => `${this.reply_}/${index}`);
-    const end = event(`${this.reply_}/turn_end`, { type: 'turn_end', messageId: this.reply_, toolResultIds });
+    const toolResultIds = this.calls.map((_, index) => `${this.replyId}/${index}`);
+    const end = event(`${this.replyId}/turn_end`, { type: 'turn_end', messageId: this.replyId, toolResultIds });
     if (this.random(2) === 0) {
       const records = [end, event(`${this.run}/agent_end`, { type: 'agent_end', status: 'done' })];
       const settledEvent = event(`${this.run}/settled`, { type: 'settled', nextTurnCount: 0 });
@@ -118,12 +118,12 @@ class RandomSession {
     return this.open[this.sequential ? 0 : this.random(this.open.length)] ?? 0;
   }
 
-  private get reply_(): string {
+  private get replyId(): string {
     return `${this.run}/${this.turn}`;
   }
 
   private fence(effect: string): Fence {
-    return fence(`${this.reply_}/${effect}`, {
+    return fence(`${this.replyId}/${effect}`, {
       workflowRunId: `w${this.owner}`,
       runId: this.run ?? '',
       turn: this.turn,
@@ -174,13 +174,10 @@ describe('a session whose owners die at random', () => {
       expect(session.entered.length).toBeGreaterThan(10);
       const { entries } = await store.readPath('s', (await store.readSession('s'))?.leaf ?? '');
       const messages = entries.flatMap((node) => (node.type === 'message' ? [node.message] : []));
-      const expected = messages.flatMap((message) =>
-        message.role === 'assistant'
-          ? [message, ...toolCallsOf(message).map((call) => call.id)]
-          : message.role === 'user'
-            ? [message]
-            : [],
-      );
+      const expected = messages.flatMap<unknown>((message) => {
+        if (message.role === 'toolResult') return [];
+        return message.role === 'assistant' ? [message, ...toolCallsOf(message).map((call) => call.id)] : [message];
+      });
       expect(messages.map((message) => (message.role === 'toolResult' ? message.toolCallId : message))).toEqual(
         expected,
       );

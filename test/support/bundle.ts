@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { payloadConverterPath } from '../../src/temporal/data-converter.ts';
 
 const workflowsPath = fileURLToPath(new URL('./workflows.ts', import.meta.url));
 
@@ -10,6 +11,7 @@ const workflowsPath = fileURLToPath(new URL('./workflows.ts', import.meta.url));
 export async function bundleTestWorkflows(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    payloadConverterPath,
     logger: new DefaultLogger('ERROR'),
     // As the product does it, plus the condition that turns `everturn/workflows` into this repository's sources.
     webpackConfigHook: (config) => ({

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolContext, type ToolReturn } from '../../src/agent/tool.ts';
 import type { ReplayKind } from '../../src/common/manifest.ts';
@@ -12,7 +11,7 @@ export const releaseFile = 'release';
 export const afterEffectFile = 'after-effect';
 
 const effectParameters = z.object({
-  /** Waits for the release file between entry and end. */
+  /** Waits for the release file between entry and end; `<call id>.holding` says that it does. */
   hold: z.boolean().optional(),
   /** In its first entry: has its effect, says so by a file, and never returns. */
   stopAfterEffect: z.boolean().optional(),
@@ -20,8 +19,15 @@ const effectParameters = z.object({
   progress: z.string().optional(),
 });
 
-/** Tools that leave evidence of what really happened, and tools that misbehave in one way each. */
-export function crashTools(evidence: Evidence, options: { elsewhere?: string } = {}): Tool[] {
+export interface CrashToolsOptions {
+  /** The evidence of a session. */
+  of: (sessionId: string) => Evidence;
+  /** Task queue of the tool `effect_elsewhere`. */
+  elsewhere: string;
+}
+
+/** Tools that leave evidence of what really happened, and one that misbehaves. */
+export function crashTools({ of, elsewhere }: CrashToolsOptions): Tool[] {
   const effect = (name: string, replay: ReplayKind, extra: { taskQueue?: string } = {}) =>
     defineTool({
       name,
@@ -30,15 +36,38 @@ export function crashTools(evidence: Evidence, options: { elsewhere?: string } =
       replay,
       heartbeatTimeoutMs: 1_500,
       ...extra,
-      execute: (args, context) => haveEffect(evidence, name, args, context),
+      execute: (args, context) => haveEffect(of(context.sessionId), name, args, context),
     });
   return [
     effect('effect_never', 'never'),
     effect('effect_safe', 'safe'),
     effect('effect_keyed', 'keyed'),
-    ...(options.elsewhere === undefined ? [] : [effect('effect_elsewhere', 'safe', { taskQueue: options.elsewhere })]),
-    reconciled(evidence),
-    ...misbehaving(evidence),
+    effect('effect_elsewhere', 'safe', { taskQueue: elsewhere }),
+    defineTool({
+      name: 'effect_reconciled',
+      description: 'Has an effect once, and knows afterwards whether it took place',
+      parameters: effectParameters,
+      heartbeatTimeoutMs: 1_500,
+      execute: (args, context) => haveEffect(of(context.sessionId), 'effect_reconciled', args, context),
+      reconcile(_args, { sessionId, toolCallId }) {
+        const lines = of(sessionId).read(effectsLog);
+        const done = lines.some((line) => line.what === 'done' && line.toolCallId === toolCallId);
+        return done ? 'effect_reconciled was done before the crash' : undefined;
+      },
+    }),
+    defineTool({
+      name: 'block',
+      description: 'Blocks the event loop',
+      parameters: z.object({ ms: z.number() }),
+      heartbeatTimeoutMs: 1_500,
+      execute({ ms }, { sessionId, toolCallId }) {
+        of(sessionId).note(effectsLog, { what: 'entered', tool: 'block', toolCallId });
+        const end = Date.now() + ms;
+        while (Date.now() < end);
+        of(sessionId).note(effectsLog, { what: 'done', tool: 'block', toolCallId });
+        return 'block done';
+      },
+    }),
   ];
 }
 
@@ -49,11 +78,11 @@ async function haveEffect(
   context: ToolContext,
 ): Promise<ToolReturn> {
   const { toolCallId, idempotencyKey, attempt, lastProgress } = context;
-  const note = (what: string) => evidence.note(effectsLog, { what, tool, toolCallId, idempotencyKey, attempt, lastProgress: lastProgress ?? null });
-  note('entered');
+  const facts = { tool, toolCallId, idempotencyKey, attempt, lastProgress: lastProgress ?? null };
+  evidence.note(effectsLog, { what: 'entered', ...facts });
   if (args.progress !== undefined) await context.progress(args.progress);
   if (args.stopAfterEffect && attempt === 1) {
-    note('done');
+    evidence.note(effectsLog, { what: 'done', ...facts });
     evidence.put(afterEffectFile);
     await new Promise(() => undefined);
   }
@@ -61,71 +90,6 @@ async function haveEffect(
     evidence.put(`${toolCallId}.holding`);
     await evidence.until(releaseFile, context.signal);
   }
-  note('done');
+  evidence.note(effectsLog, { what: 'done', ...facts });
   return `${tool} done`;
-}
-
-/** Knows afterwards whether its effect took place, by its evidence. */
-function reconciled(evidence: Evidence): Tool {
-  return defineTool({
-    name: 'effect_reconciled',
-    description: 'Has an effect once, and can find out about it',
-    parameters: effectParameters,
-    heartbeatTimeoutMs: 1_500,
-    execute: (args, context) => haveEffect(evidence, 'effect_reconciled', args, context),
-    reconcile(_args, { toolCallId }) {
-      const done = evidence.read(effectsLog).some((line) => line.what === 'done' && line.toolCallId === toolCallId);
-      return done ? 'effect_reconciled was done before the crash' : undefined;
-    },
-  });
-}
-
-function misbehaving(evidence: Evidence): Tool[] {
-  const none = z.object({});
-  return [
-    defineTool({
-      name: 'block',
-      description: 'Blocks the event loop',
-      parameters: z.object({ ms: z.number() }),
-      heartbeatTimeoutMs: 1_500,
-      execute({ ms }, { toolCallId }) {
-        evidence.note(effectsLog, { what: 'entered', tool: 'block', toolCallId });
-        const end = Date.now() + ms;
-        while (Date.now() < end);
-        evidence.note(effectsLog, { what: 'done', tool: 'block', toolCallId });
-        return 'block done';
-      },
-    }),
-    defineTool({
-      name: 'huge',
-      description: 'Returns much text',
-      parameters: z.object({ bytes: z.number() }),
-      execute: ({ bytes }) => 'x'.repeat(bytes),
-    }),
-    defineTool({
-      name: 'wrong_shape',
-      description: 'Returns what no tool may return',
-      parameters: none,
-      execute: () => ({ content: 'not a list' }) as unknown as ToolReturn,
-    }),
-    defineTool({
-      name: 'throws',
-      description: 'Throws',
-      parameters: z.object({ message: z.string().default('it broke') }),
-      execute({ message }) {
-        throw new Error(message);
-      },
-    }),
-    defineTool({
-      name: 'ignores_signal',
-      description: 'Goes on when it is asked to stop',
-      parameters: z.object({ ms: z.number() }),
-      async execute({ ms }, { toolCallId }) {
-        evidence.note(effectsLog, { what: 'entered', tool: 'ignores_signal', toolCallId });
-        await delay(ms);
-        evidence.note(effectsLog, { what: 'done', tool: 'ignores_signal', toolCallId });
-        return 'ignores_signal done';
-      },
-    }),
-  ];
 }

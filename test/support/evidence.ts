@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json } from '../../src/common/json.ts';
@@ -12,6 +12,13 @@ export class Evidence {
 
   constructor(folder: string) {
     this.folder = folder;
+  }
+
+  /** Evidence of its own in a folder below. */
+  of(name: string): Evidence {
+    const folder = this.path(name);
+    mkdirSync(folder, { recursive: true });
+    return new Evidence(folder);
   }
 
   path(name: string): string {

@@ -1,5 +1,5 @@
 import type { LogEvent, LogRecord } from '../../src/common/events.ts';
-import { type AgentMessage, textOf, toolCallsOf } from '../../src/common/messages.ts';
+import { type AgentMessage, type Message, textOf, toolCallsOf } from '../../src/common/messages.ts';
 import type { Store } from '../../src/store/types.ts';
 
 const pageSize = 1_000;
@@ -41,7 +41,7 @@ function wordOf(event: LogEvent): string {
 }
 
 /** Messages in words: "user: Hello", "assistant: text +tool", "toolResult tool: text", errors marked by "!". */
-export function words(messages: readonly AgentMessage[]): string[] {
+export function words(messages: readonly (AgentMessage | Message)[]): string[] {
   return messages.map((message) => {
     if (message.role === 'assistant') {
       const calls = toolCallsOf(message as never).map((call) => ` +${call.name}`);

@@ -1,17 +1,18 @@
-import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
+import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from '@temporalio/worker';
 import { openStore } from '../../src/store/index.ts';
 import type { Commit, Fence, Store } from '../../src/store/types.ts';
-import { type ScriptedReply, scriptedModel } from '../../src/testing/scripted-model.ts';
+import { type ScriptedReply, type ScriptedRequest, scriptedModel } from '../../src/testing/scripted-model.ts';
 import { createWorker } from '../../src/worker/index.ts';
-import { crashAgent } from './crash-agent.ts';
+import { crashAgents } from './crash-agents.ts';
 import { Evidence } from './evidence.ts';
-import { holdCommitFile, repliesFile, requestsFile, type WorkerProcessConfig } from './worker-process.ts';
+import { waitFor } from './wait-for.ts';
+import { elsewhereQueue, holdCommitFile, repliesFile, requestsFile, type WorkerProcessConfig } from './worker-process.ts';
 
 // A worker process of the crash tests: started by `startWorkerProcess`, ended by a signal, told everything by the
 // environment and by files. It says that it is ready by a message to its parent.
 
 const config = JSON.parse(process.env.EVERTURN_TEST_WORKER ?? '') as WorkerProcessConfig;
-const evidence = new Evidence(config.folder);
+const root = new Evidence(config.folder);
 
 if (!process.env.EVERTURN_LOG) {
   Runtime.install({
@@ -22,9 +23,12 @@ if (!process.env.EVERTURN_LOG) {
 
 /** Holds effects right before or after the commit that carries their result, as long as a file says so. */
 function holdable(store: Store): Store {
-  const hold = async (place: 'before' | 'after', { effect }: Fence, { result }: Commit) => {
+  const hold = async (place: 'before' | 'after', { sessionId, effect }: Fence, { result }: Commit) => {
+    const evidence = root.of(sessionId);
     const file = holdCommitFile(place, effect);
     if (result === undefined || !evidence.has(file)) return;
+    const whom = evidence.text(file);
+    if (whom !== '' && whom !== String(process.pid)) return;
     evidence.put(`${file}.waiting`);
     await evidence.untilGone(file);
   };
@@ -39,21 +43,37 @@ function holdable(store: Store): Store {
   };
 }
 
-const model = scriptedModel({
-  replies: ({ reply }) => (JSON.parse(evidence.text(repliesFile)) as ScriptedReply[])[reply] ?? { error: 'the script is over' },
-  requestLog: evidence.path(requestsFile),
-});
+/** The script lies in the session's folder, and so do the files that it names. */
+function reply({ reply, options }: ScriptedRequest): ScriptedReply {
+  const evidence = root.of(options.sessionId ?? '');
+  const script = JSON.parse(evidence.text(repliesFile)) as ScriptedReply[];
+  const { holdUntilFile, ...rest } = script[reply] ?? { error: `invalid_request: the script has no reply ${reply}` };
+  return holdUntilFile === undefined ? rest : { ...rest, holdUntilFile: evidence.path(holdUntilFile) };
+}
+
+/** Temporal's worker inside ours, to see when it has stopped to poll. */
+const create = Worker.create;
+let inner: Worker | undefined;
+Worker.create = async (options) => {
+  inner = await create.call(Worker, options);
+  return inner;
+};
+
 const worker = await createWorker({
-  agents: [crashAgent(evidence, config)],
+  agents: crashAgents({ of: (sessionId) => root.of(sessionId), elsewhere: elsewhereQueue(config.taskQueue) }),
   store: holdable(await openStore({ path: config.store })),
   address: config.address,
-  taskQueue: config.taskQueue,
+  taskQueue: config.elsewhere ? elsewhereQueue(config.taskQueue) : config.taskQueue,
   workflowBundle: { codePath: config.bundle },
-  providers: [model],
+  providers: [scriptedModel({ replies: reply, requestLog: root.path(requestsFile) })],
 });
 // The test process is gone, so nobody would end this one.
 process.on('disconnect', () => process.exit(1));
-process.on('SIGTERM', () => worker.shutdown());
+process.on('SIGTERM', async () => {
+  worker.shutdown();
+  await waitFor(() => inner?.getStatus().workflowPollerState === 'SHUTDOWN', { what: 'the end of polling' });
+  process.send?.('polls no more');
+});
 const running = worker.run();
 process.send?.('ready');
 await running;

@@ -1,30 +1,37 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { CrashAgentOptions } from './crash-agent.ts';
 
-/** Replies of the model, as a JSON list. Read at each request, so a test may change them. */
+/** Replies of the model in one session, as a JSON list in its folder. Read at each request, so a test may change them. */
 export const repliesFile = 'replies.json';
-/** The model's request log. */
+/** The model's request log, of all sessions. */
 export const requestsFile = 'requests.jsonl';
+
+/** Task queue of the tool `effect_elsewhere`. */
+export function elsewhereQueue(taskQueue: string): string {
+  return `${taskQueue}-elsewhere`;
+}
 
 /**
  * While this file is there, an effect of that name ("RUN/t0/model") holds before or after the commit that carries its
- * result: the moment when everything is done and nothing is told. `<file>.waiting` says that one is there.
+ * result: the moment when everything is done and nothing is told. `<file>.waiting` says that one is there. With a pid in
+ * the file, only that process holds.
  */
 export function holdCommitFile(place: 'before' | 'after', effect: string): string {
   return `hold-${place}-${effect.replaceAll('/', '_')}`;
 }
 
-export interface WorkerProcessConfig extends CrashAgentOptions {
+export interface WorkerProcessConfig {
   address: string;
   /** Path of the store. */
   store: string;
   taskQueue: string;
   /** Path of the workflow bundle. */
   bundle: string;
-  /** Folder of the evidence. */
+  /** Folder of the evidence; each session has a folder of its own in it. */
   folder: string;
+  /** True: works for the tool `effect_elsewhere` alone. */
+  elsewhere: boolean;
 }
 
 /** A worker in a process of its own. */
@@ -35,9 +42,13 @@ export interface WorkerProcess {
   kill9(): Promise<void>;
   /** Ends it in good order, and returns when it is gone. */
   stop(): Promise<void>;
-  /** Stops it in the middle of whatever it does, as a machine that sleeps. */
-  pause(): void;
-  resume(): void;
+  /**
+   * Freezes it in the middle of what it does, as a machine that sleeps. It ends its polls before, in good order: what the
+   * server hands to a poll of a frozen process is lost for up to 10 s each, which would only make tests slow.
+   */
+  freeze(): Promise<void>;
+  /** Wakes it up; it finishes what it was doing, and ends. */
+  wake(): Promise<void>;
 }
 
 const main = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
@@ -80,7 +91,15 @@ function handleOf(child: ChildProcess, gone: Promise<unknown>): WorkerProcess {
     alive,
     kill9: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    async freeze() {
+      const quiet = once(child, 'message');
+      child.kill('SIGTERM');
+      await quiet;
+      child.kill('SIGSTOP');
+    },
+    async wake() {
+      child.kill('SIGCONT');
+      await end('SIGTERM');
+    },
   };
 }

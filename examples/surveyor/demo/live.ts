@@ -13,6 +13,7 @@ export class LiveTranscript {
   readonly #write: (text: string) => void;
   readonly #waiters = new Set<Waiter>();
   #broken: { error: unknown } | undefined;
+  #lastWasNote = false;
 
   constructor(transcript: Transcript, write: (text: string) => void) {
     this.#transcript = transcript;
@@ -23,7 +24,7 @@ export class LiveTranscript {
   async follow(events: AsyncIterable<SessionEvent>): Promise<void> {
     try {
       for await (const event of events) {
-        this.#write(this.#transcript.render(event));
+        this.#show(this.#transcript.render(event), false);
         for (const waiter of [...this.#waiters]) {
           if (!waiter.wanted(event)) continue;
           this.#waiters.delete(waiter);
@@ -48,6 +49,14 @@ export class LiveTranscript {
   }
 
   note(text: string): void {
-    this.#write(this.#transcript.note(text));
+    this.#show(this.#transcript.note(text), true);
+  }
+
+  /** Notes stand apart from what happens. */
+  #show(text: string, isNote: boolean): void {
+    if (text === '') return;
+    if (isNote !== this.#lastWasNote) this.#write(this.#transcript.note(''));
+    this.#write(text);
+    this.#lastWasNote = isNote;
   }
 }

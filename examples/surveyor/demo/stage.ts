@@ -11,7 +11,8 @@ export class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'everturn-demo-'));
   readonly output = join(this.folder, 'report');
   readonly store = join(this.folder, 'everturn.db');
-  readonly taskQueue = `surveyor-demo-${randomUUID()}`;
+  /** Task queue and session: of this demo alone, also on a server that others use. */
+  readonly name = `surveyor-demo-${randomUUID()}`;
   /** TEMPORAL_ADDRESS, or that of the server that `startServer` started. */
   address = process.env.TEMPORAL_ADDRESS ?? '';
   readonly #workspace: string;
@@ -43,7 +44,7 @@ export class Stage {
       SURVEYOR_WORKSPACE: this.#workspace,
       SURVEYOR_OUTPUT: this.output,
       SURVEYOR_STORE: this.store,
-      SURVEYOR_TASK_QUEUE: this.taskQueue,
+      SURVEYOR_TASK_QUEUE: this.name,
       TEMPORAL_ADDRESS: this.address,
     };
     const worker = WorkerProcess.start(settings, join(this.folder, `worker-${this.#workers}.log`));

@@ -48,8 +48,8 @@ export function* surveyPhases(evidence: Evidence, topics: readonly Topic[]): Gen
       steps: [weighStep],
     };
   }
-  const types = readCounts(evidence)?.types.map((type) => type.name) ?? [];
-  if (types.length > 0) yield searches(types);
+  const types = readCounts(evidence)?.types.map((type) => type.name);
+  if (types === undefined || types.length > 0) yield searches(types);
 
   for (const topic of topics) {
     const title = topicTitle(topic).toLowerCase();
@@ -69,10 +69,12 @@ function overview(top: Listing): Phase {
   return { text: found + open, steps: [...folders.map(listStep), ...reads.map(readStep)] };
 }
 
-function searches(types: string[]): Phase {
+/** Without a count every search is worth a try. */
+function searches(types: string[] | undefined): Phase {
   const steps = [todoStep];
-  if (types.some((type) => code.has(type))) steps.push(testCasesStep);
-  if (types.some((type) => withExports.has(type))) steps.push(exportsStep);
+  if (types === undefined || types.some((type) => code.has(type))) steps.push(testCasesStep);
+  if (types === undefined || types.some((type) => withExports.has(type))) steps.push(exportsStep);
+  const most = types === undefined ? '' : `Most lines are in ${types[0]} files. `;
   const what = steps.length === 1 ? 'open work' : 'open work, tests and what is exported';
-  return { text: `Most lines are in ${types[0]} files. I search for ${what}.`, steps };
+  return { text: `${most}I search for ${what}.`, steps };
 }

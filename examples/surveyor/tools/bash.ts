@@ -55,6 +55,7 @@ export function bashTool(workspace: Workspace): Tool {
       if (end.kind === 'aborted') throw new Error(text);
       return {
         content: [{ type: 'text', text: text || '(no output)' }],
+        details: { ...end, bytes: output.total },
         isError: !(end.kind === 'exit' && end.code === 0),
       };
     },

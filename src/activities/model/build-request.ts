@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto';
-import type { Message, Tool as PiTool, SimpleStreamOptions } from '@earendil-works/pi-ai';
-import type { Agent } from '../../agent/agent.ts';
+import type { Api, Message, Model, Tool as PiTool, SimpleStreamOptions } from '@earendil-works/pi-ai';
+import type { Agent, StreamSettings } from '../../agent/agent.ts';
 import type { ModelInput } from '../../common/effects.ts';
 import { EverturnError } from '../../common/errors.ts';
-import { canonicalJson } from '../../common/json.ts';
 import type { AgentMessage } from '../../common/messages.ts';
 import type { ContextItem } from '../../session/context-cache.ts';
 import type { RequestRecord } from '../../store/types.ts';
+import { putJson, readJson } from '../blobs.ts';
 import type { Effect } from '../effect.ts';
-import { callHook } from '../hook-call.ts';
+import { prepareMessages } from '../hooks/context-hooks.ts';
+import { prepareOptions } from '../hooks/provider-hooks.ts';
+import { callHook } from '../hooks/run-hook.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** What one request is made of, without credentials. */
@@ -19,48 +20,41 @@ export interface PreparedRequest {
   options: SimpleStreamOptions;
 }
 
+/** What is kept beside the messages. Values of headers may be credentials, which never leave this process. */
 interface Frame {
   systemPrompt: string;
   tools: PiTool[];
   model: string;
-  options: SimpleStreamOptions;
+  options: Omit<SimpleStreamOptions, 'headers'>;
+  headerNames: string[];
 }
 
 /**
- * Builds the request in the document's order (transformContext, convertToLlm) and keeps it in the store before anything
- * is sent: a retry sends the same, without asking the hooks again.
+ * Builds the request in the document's order (before_provider_request, transformContext and context, convertToLlm) and
+ * keeps it in the store before anything is sent: a retry sends the same, without asking the hooks again.
  */
 export async function buildRequest(
   runtime: Runtime,
   effect: Effect,
   agent: Agent,
   input: ModelInput,
+  model: Model<Api>,
   items: ContextItem[],
 ): Promise<PreparedRequest> {
   const { sessionId } = effect.fence;
+  const options = await prepareOptions(effect, agent, model);
   if (effect.attempt > 1) {
     const kept = await runtime.store.readRequest(sessionId, input.runId, input.turn);
-    if (kept !== undefined) return restoreRequest(runtime, sessionId, kept, items);
+    if (kept !== undefined) return restoreRequest(runtime, sessionId, kept, items, options);
   }
   const base = input.base === undefined ? undefined : await readBase(runtime, input.base.digest);
   const context =
     base === undefined ? items.map((item) => item.message) : [...base.messages, ...afterBase(items, input)];
-  const transformed =
-    agent.transformContext === undefined
-      ? context
-      : await callHook(
-          'transformContext',
-          effect.signal,
-          async () => agent.transformContext?.([...context], effect.signal) ?? context,
-        );
-  const messages =
-    agent.convertToLlm === undefined
-      ? (transformed.filter(isLlmMessage) as Message[])
-      : await callHook('convertToLlm', effect.signal, async () => agent.convertToLlm?.([...transformed]) ?? []);
-  const frame = await makeFrame(effect, agent, input, base?.systemPrompt);
+  const messages = await prepareMessages(runtime, effect, agent, context);
+  const frame = await makeFrame(runtime, effect, agent, input, options, base?.systemPrompt);
   const record = await toRecord(runtime, input, messages, items, frame);
   await effect.commit({ request: record });
-  return { ...frame, messages };
+  return { ...frame, options: withHeaders(frame.options, options), messages };
 }
 
 /** The list of messages and the context base as the store keeps it for policies. */
@@ -69,19 +63,6 @@ export async function readBase(
   digest: string,
 ): Promise<{ systemPrompt: string; messages: AgentMessage[] }> {
   return (await readJson(runtime, digest)) as { systemPrompt: string; messages: AgentMessage[] };
-}
-
-export async function putJson(runtime: Runtime, value: unknown): Promise<string> {
-  const data = Buffer.from(canonicalJson(value));
-  const digest = createHash('sha256').update(data).digest('hex');
-  await runtime.store.putBlob(digest, data);
-  return digest;
-}
-
-export async function readJson(runtime: Runtime, digest: string): Promise<unknown> {
-  const data = await runtime.store.getBlob(digest);
-  if (data === undefined) throw new EverturnError('store', `Blob ${digest} is not in the store.`);
-  return JSON.parse(Buffer.from(data).toString('utf8'));
 }
 
 export function afterBase(items: ContextItem[], { base }: Pick<ModelInput, 'base'>): AgentMessage[] {
@@ -96,7 +77,7 @@ export function activeToolsOf(agent: Agent, activeTools: readonly string[] | nul
 
 /** The system prompt of the agent as it stands now. */
 export async function systemPromptOf(
-  effect: Pick<Effect, 'signal' | 'fence'>,
+  effect: Effect,
   agent: Agent,
   settings: Pick<ModelInput, 'model' | 'thinkingLevel' | 'activeTools'>,
 ): Promise<string> {
@@ -104,20 +85,22 @@ export async function systemPromptOf(
   if (typeof systemPrompt === 'string') return systemPrompt;
   const activeTools = activeToolsOf(agent, settings.activeTools).map((tool) => tool.name);
   const { model, thinkingLevel } = settings;
-  return callHook('systemPrompt', effect.signal, () =>
-    systemPrompt({ sessionId: effect.fence.sessionId, model, thinkingLevel, activeTools }),
-  );
-}
-
-function isLlmMessage(message: AgentMessage): boolean {
-  return message.role === 'user' || message.role === 'assistant' || message.role === 'toolResult';
+  return callHook(effect, {
+    hook: 'systemPrompt',
+    handler: 0,
+    settings: undefined,
+    call: () => systemPrompt({ sessionId: effect.fence.sessionId, model, thinkingLevel, activeTools }),
+    describe: (text) => ({ characters: text.length }),
+  });
 }
 
 async function makeFrame(
+  runtime: Runtime,
   effect: Effect,
   agent: Agent,
   input: ModelInput,
-  systemPrompt: string | undefined,
+  options: StreamSettings,
+  baseSystemPrompt: string | undefined,
 ): Promise<Frame> {
   const tools = activeToolsOf(agent, input.activeTools).map(({ name, description, parameters }) => ({
     name,
@@ -125,12 +108,25 @@ async function makeFrame(
     parameters,
   }));
   const reasoning = input.thinkingLevel === 'off' ? {} : { reasoning: input.thinkingLevel };
+  const { headers, ...rest } = options;
   return {
-    systemPrompt: systemPrompt ?? (await systemPromptOf(effect, agent, input)),
+    systemPrompt: baseSystemPrompt ?? (await runSystemPrompt(runtime, effect, agent, input)),
     tools,
     model: input.model,
-    options: { ...agent.stream, ...reasoning, sessionId: effect.fence.sessionId },
+    options: { ...rest, ...reasoning, sessionId: effect.fence.sessionId },
+    headerNames: Object.keys(headers ?? {}),
   };
+}
+
+/** What before_agent_start made of it holds for the whole run; else it is the agent's own. */
+export async function runSystemPrompt(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+  input: Pick<ModelInput, 'model' | 'thinkingLevel' | 'activeTools' | 'systemPrompt'>,
+): Promise<string> {
+  if (input.systemPrompt !== undefined) return (await readJson(runtime, input.systemPrompt)) as string;
+  return systemPromptOf(effect, agent, input);
 }
 
 async function toRecord(
@@ -154,6 +150,7 @@ async function restoreRequest(
   sessionId: string,
   kept: RequestRecord,
   items: ContextItem[],
+  options: StreamSettings,
 ): Promise<PreparedRequest> {
   const known = new Map(items.map((item) => [item.entryId, item.message]));
   const messages: Message[] = [];
@@ -162,7 +159,11 @@ async function restoreRequest(
     else messages.push((known.get(ref.entry) ?? (await readMessage(runtime, sessionId, ref.entry))) as Message);
   }
   const frame = (await readJson(runtime, kept.frame)) as Frame;
-  return { ...frame, messages };
+  return { ...frame, options: withHeaders(frame.options, options), messages };
+}
+
+function withHeaders(options: Frame['options'], { headers }: StreamSettings): SimpleStreamOptions {
+  return headers === undefined ? options : { ...options, headers };
 }
 
 async function readMessage(runtime: Runtime, sessionId: string, entryId: string): Promise<AgentMessage> {

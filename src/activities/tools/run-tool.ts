@@ -21,7 +21,7 @@ export interface Executed {
 
 const resultSchema = z.looseObject({
   content: contentSchema,
-  details: z.unknown(),
+  details: z.unknown().optional(),
   terminate: z.boolean().exactOptional(),
   isError: z.boolean().exactOptional(),
 });

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorText } from '../../common/errors.ts';
+import type { Json } from '../../common/json.ts';
+import { withSignal } from '../../hooks/current-signal.ts';
+import { NonRetryableHookError, normalizeHookError } from '../../hooks/errors.ts';
+import type { HookSettings } from '../../hooks/types.ts';
+import type { Effect } from '../effect.ts';
+
+const defaultAttempts = 3;
+const defaultDelayMs = 100;
+
+/** One call of one handler. */
+export interface HookCall<Value> {
+  /** The document's name, and the handler's place among those of the stage, from 0. */
+  hook: string;
+  handler: number;
+  settings: HookSettings | undefined;
+  /** Tells calls of the same handler in one effect apart, such as a gate's for each tool call. */
+  about?: string;
+  call(): Value | Promise<Value>;
+  /** What is kept of a value, and how it is made again from that. Default: the value as JSON. */
+  keep?(value: Value): Promise<Json>;
+  restore?(kept: Json): Promise<Value>;
+  /** What the log says of it: small, without the texts. */
+  describe(value: Value): Json;
+}
+
+export type HookAnswer<Value> = { value: Value } | { error: string };
+
+interface Kept {
+  kept?: Json;
+  error?: string;
+  durationMs: number;
+  attempts: number;
+}
+
+/**
+ * Calls a handler once for all attempts of the effect: what it answered is kept, and a retry or a replay gets that back.
+ * A throw is tried again by its settings; what is thrown last is an answer too, and is kept like one.
+ */
+export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<HookAnswer<Value>> {
+  const name = ['hook', hook.hook, hook.handler, ...(hook.about === undefined ? [] : [hook.about])].join('/');
+  const known = effect.step(name) as unknown as Kept | undefined;
+  if (known !== undefined) {
+    note(effect, hook, known);
+    if (known.error !== undefined) return { error: known.error };
+    const restore = hook.restore ?? (async (kept: Json) => kept as Value);
+    // null stands for undefined in JSON: a handler that answered nothing answers nothing again.
+    return { value: known.kept === undefined ? (undefined as Value) : await restore(known.kept) };
+  }
+  const started = performance.now();
+  const { answer, attempts } = await attempt(effect, hook);
+  const durationMs = Math.round(performance.now() - started);
+  const record: Kept = { ...(await toKept(hook, answer)), durationMs, attempts };
+  await effect.saveStep(name, record as unknown as Json);
+  note(effect, hook, record, answer);
+  return answer;
+}
+
+/** The same for a hook whose error ends the run. @throws EverturnError `hook`, not retryable */
+export async function callHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<Value> {
+  const answer = await askHook(effect, hook);
+  if ('error' in answer) throw normalizeHookError(hook.hook, new Error(answer.error));
+  return answer.value;
+}
+
+async function toKept<Value>(hook: HookCall<Value>, answer: HookAnswer<Value>): Promise<Pick<Kept, 'kept' | 'error'>> {
+  if ('error' in answer) return { error: answer.error };
+  if (answer.value === undefined) return {};
+  return { kept: hook.keep === undefined ? (answer.value as Json) : await hook.keep(answer.value) };
+}
+
+async function attempt<Value>(
+  effect: Effect,
+  hook: HookCall<Value>,
+): Promise<{ answer: HookAnswer<Value>; attempts: number }> {
+  const { attempts = defaultAttempts, delayMs = defaultDelayMs } = hook.settings ?? {};
+  for (let tried = 1; ; tried++) {
+    try {
+      return { answer: { value: await withSignal(effect.signal, async () => hook.call()) }, attempts: tried };
+    } catch (error) {
+      // A worker that stops leaves the question to the next attempt of the effect; an abort wants no second try.
+      const stopped = effect.stopReason();
+      if (stopped === 'shutdown' || stopped === 'lost') throw error;
+      const final = stopped === 'abort' || tried >= attempts || error instanceof NonRetryableHookError;
+      if (final) return { answer: { error: errorText(error) }, attempts: tried };
+      await delay(delayMs * 2 ** (tried - 1), undefined, { signal: effect.signal, ref: false }).catch(() => {});
+    }
+  }
+}
+
+function note<Value>(effect: Effect, hook: HookCall<Value>, kept: Kept, answer?: HookAnswer<Value>): void {
+  const about = hook.about === undefined ? '' : `/${hook.about}`;
+  const outcome: Json =
+    kept.error !== undefined
+      ? { error: kept.error }
+      : answer !== undefined && 'value' in answer && answer.value !== undefined
+        ? hook.describe(answer.value)
+        : (null as Json);
+  effect.note({
+    kind: 'event',
+    key: `${effect.fence.effect}/hook/${hook.hook}/${hook.handler}${about}`,
+    event: {
+      type: 'hook',
+      hook: hook.hook,
+      handler: hook.handler,
+      outcome,
+      durationMs: kept.durationMs,
+      attempt: kept.attempts,
+    },
+  });
+}
