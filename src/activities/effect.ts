@@ -5,7 +5,7 @@ import type { Json } from '../common/json.ts';
 import type { Commit, CommitResult, Fence } from '../store/types.ts';
 import type { Runtime } from './runtime.ts';
 
-const heartbeatMs = 500;
+const heartbeatMs = 1_000;
 /** A defect in our own code is tried this often, then ends the run with code `internal`. */
 const defectAttempts = 5;
 /** Lifts the attempt of a settling call above every attempt of the effect that it settles: those are fenced from then on. */
@@ -125,13 +125,19 @@ async function withOwnership<T>(runtime: Runtime, fence: Fence, call: () => Prom
   try {
     return await call();
   } catch (error) {
-    if (!isEverturnError(error, 'fenced') || fenceReason(error) !== 'owner' || !(await isLivingRun(fence))) throw error;
+    if (
+      !isEverturnError(error, 'fenced') ||
+      fenceReason(error) !== 'owner' ||
+      !(await isLivingRun(fence.sessionId, fence.workflowRunId))
+    )
+      throw error;
     const session = await runtime.store.readSession(fence.sessionId);
     if (session === undefined) throw error;
     await runtime.store.openSession({
       sessionId: fence.sessionId,
       workflowRunId: fence.workflowRunId,
       defaults: session,
+      living: true,
       ...(fence.runId === undefined ? {} : { continuingRunId: fence.runId }),
     });
     return call();
@@ -142,13 +148,15 @@ function fenceReason(error: EverturnError): unknown {
   return (error.details as { reason?: unknown } | undefined)?.reason;
 }
 
-async function isLivingRun(fence: Fence): Promise<boolean> {
-  const handle = Context.current().client.workflow.getHandle(fence.sessionId);
+/** Whether Temporal says that this workflow run is the session's current one. */
+export async function isLivingRun(sessionId: string, workflowRunId: string): Promise<boolean> {
+  const handle = Context.current().client.workflow.getHandle(sessionId);
   const { runId, status } = await handle.describe();
-  return runId === fence.workflowRunId && status.name === 'RUNNING';
+  return runId === workflowRunId && status.name === 'RUNNING';
 }
 
-function toFailure(error: unknown, attempt: number, stopped: StopReason | undefined): unknown {
+/** Any error as Temporal is to see it: typed, and retryable or not on purpose. */
+export function toFailure(error: unknown, attempt: number, stopped: StopReason | undefined): unknown {
   if (error instanceof ApplicationFailure) return error;
   const info = toErrorInfo(error);
   const known = isEverturnError(error);

@@ -1,10 +1,12 @@
+import { Context } from '@temporalio/activity';
 import type { Effects, LocalEffects } from '../common/effects.ts';
 import { append } from './append.ts';
 import { beforeAgentStart, expandPrompt } from './before-agent-start.ts';
 import { beforeToolCall } from './before-tool-call.ts';
 import { loadContext, pollQueueHook, saveContext } from './context.ts';
+import { toFailure } from './effect.ts';
 import { executeTool } from './execute-tool.ts';
-import { checkModel, openFailure, openSession } from './open-session.ts';
+import { checkModel, openSession } from './open-session.ts';
 import type { Runtime } from './runtime.ts';
 import { streamAssistantResponse } from './stream-assistant-response.ts';
 
@@ -14,15 +16,20 @@ export function createActivities(runtime: Runtime): Effects & LocalEffects {
     openSession: (input) => openSession(runtime, input),
     streamAssistantResponse: (input) => streamAssistantResponse(runtime, input),
     beforeAgentStart: (input) => beforeAgentStart(runtime, input),
-    expandPrompt: (input) => expandPrompt(runtime, input).catch((error: unknown) => Promise.reject(openFailure(error))),
+    expandPrompt: (input) => typed(expandPrompt(runtime, input)),
     beforeToolCall: (input) => beforeToolCall(runtime, input),
     executeTool: (input) => executeTool(runtime, input),
     pollQueueHook: (input) => pollQueueHook(runtime, input),
     loadContext: (input) => loadContext(runtime, input),
     saveContext: (input) => saveContext(runtime, input),
-    checkModel: (input) => checkModel(runtime, input).catch((error: unknown) => Promise.reject(openFailure(error))),
+    checkModel: (input) => typed(checkModel(runtime, input)),
     append: (input) => append(runtime, input),
   };
+}
+
+/** For effects that write nothing. */
+function typed<T>(result: Promise<T>): Promise<T> {
+  return result.catch((error: unknown) => Promise.reject(toFailure(error, Context.current().info.attempt, undefined)));
 }
 
 export { ControlWatcher } from './control-watcher.ts';

@@ -1,8 +1,9 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { Agent } from '../agent/agent.ts';
 import { manifestOf } from '../agent/manifest.ts';
 import type { OpenSessionInput, OpenSessionResult } from '../common/effects.ts';
-import { EverturnError, isEverturnError, toErrorInfo } from '../common/errors.ts';
+import { EverturnError } from '../common/errors.ts';
+import { isLivingRun, toFailure } from './effect.ts';
 import { checkModelAuth, resolveModel } from './model/resolve-model.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 
@@ -16,7 +17,7 @@ export async function openSession(runtime: Runtime, input: OpenSessionInput): Pr
     const { workflowExecution } = Context.current().info;
     if (workflowExecution === undefined) throw new EverturnError('internal', 'openSession runs in a workflow only');
     const { workflowId: sessionId, runId: workflowRunId } = workflowExecution;
-    await checkAgentOf(runtime, sessionId, input.agent);
+    await checkKnownSession(runtime, sessionId, workflowRunId, input.agent);
     const opened = await runtime.store.openSession({
       sessionId,
       workflowRunId,
@@ -27,7 +28,7 @@ export async function openSession(runtime: Runtime, input: OpenSessionInput): Pr
     const { epoch, leaf, model, thinkingLevel, activeTools } = opened;
     return { epoch, leaf, model, thinkingLevel, activeTools, manifest: manifestOf(agent) };
   } catch (error) {
-    throw openFailure(error);
+    throw toFailure(error, Context.current().info.attempt, undefined);
   }
 }
 
@@ -54,18 +55,24 @@ function defaultsOf(agent: Agent, input: OpenSessionInput): Parameters<Runtime['
   };
 }
 
-async function checkAgentOf(runtime: Runtime, sessionId: string, agent: string): Promise<void> {
+/**
+ * A session that is there already has its own agent. And a start that was held up on a stalled worker must not end what a
+ * later workflow run of the session is doing.
+ */
+async function checkKnownSession(
+  runtime: Runtime,
+  sessionId: string,
+  workflowRunId: string,
+  agent: string,
+): Promise<void> {
   const session = await runtime.store.readSession(sessionId);
-  if (session === undefined || session.agent === agent) return;
-  throw new EverturnError(
-    'invalid_argument',
-    `Session "${sessionId}" belongs to agent "${session.agent}", not "${agent}". Use another session id.`,
-  );
-}
-
-export function openFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure) return error;
-  const info = toErrorInfo(error);
-  const nonRetryable = isEverturnError(error) && !error.retryable;
-  return ApplicationFailure.create({ type: info.code, message: info.message, nonRetryable, details: [info] });
+  if (session === undefined) return;
+  if (session.agent !== agent) {
+    throw new EverturnError(
+      'invalid_argument',
+      `Session "${sessionId}" belongs to agent "${session.agent}", not "${agent}". Use another session id.`,
+    );
+  }
+  if (await isLivingRun(sessionId, workflowRunId)) return;
+  throw new EverturnError('fenced', `Session "${sessionId}" has a later workflow run: this one must stop.`);
 }

@@ -43,6 +43,11 @@ export interface OpenSessionRequest {
   defaults: SessionDefaults;
   /** The run that goes on over continue-as-new; every other open run is ended as interrupted. */
   continuingRunId?: string;
+  /**
+   * True: Temporal has confirmed that this workflow run is the living one, so it takes the session back even after
+   * another one has opened it (a start that was held up on a stalled worker).
+   */
+  living?: boolean;
 }
 
 export interface OpenedSession {

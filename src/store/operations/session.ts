@@ -21,11 +21,14 @@ export async function openSession(db: Db, request: OpenSessionRequest): Promise<
   const session = await lockSession(db, sessionId);
   const opened = session.owner_run === workflowRunId && session.epoch > 0;
   if (!opened) {
-    if (await hasOpened(db, request)) throw fencedByOwner(session);
+    const again = await hasOpened(db, request);
+    if (again && request.living !== true) throw fencedByOwner(session);
     session.epoch += 1;
+    // A workflow run opens once as a rule; each time it takes the session back has a record of its own.
+    const key = again ? `${openKey(workflowRunId)}/${session.epoch}` : openKey(workflowRunId);
     session.owner_run = workflowRunId;
     const event = { type: 'session_open' as const, epoch: session.epoch, agent: session.agent };
-    await appendRecords(db, session, unplaced, [{ kind: 'event', key: openKey(workflowRunId), event }]);
+    await appendRecords(db, session, unplaced, [{ kind: 'event', key, event }]);
     await interruptOpenRuns(db, session, request.continuingRunId);
     await saveSession(db, session);
   }
