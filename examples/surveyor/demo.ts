@@ -47,7 +47,9 @@ async function play(stage: Stage, stop: AbortSignal): Promise<void> {
   await session.prompt('Survey this folder and write a report with real figures. Count the dependencies too.');
 
   const struck = await unlessStopped(moment);
-  if (struck.type === 'agent_end') throw new Error('The run ended before any tool ran long enough to be interrupted.');
+  if (struck.type === 'agent_end') {
+    throw new Error(struck.error?.message ?? 'The run ended before any tool ran long enough to be interrupted.');
+  }
   await first.kill();
   tell(`kill -9 of the worker, in the middle of ${toolNameOf(struck)}. Nobody carries out the run now.`);
 

@@ -122,7 +122,7 @@ describe('the environment of a command', () => {
     process.env.ANTHROPIC_API_KEY = 'sk-secret-1';
     process.env.OPENAI_API_KEY = 'sk-secret-2';
     process.env.GITHUB_TOKEN = 'ghp-secret-3';
-    process.env.SURVEYOR_STORE = '/secret-4';
+    process.env.EVERTURN_STORE = '/secret-4';
     const { text } = await execute(makeBench().tools, 'bash', {
       command: 'env; cat /proc/self/environ | tr "\\0" "\\n"',
     });

@@ -48,7 +48,7 @@ describe('the demo', () => {
         'The report',
         '## Files by type',
         '## Tests',
-        '1 command was cut off by the death of a worker and run again.',
+        'cut off by the death of a worker and run again.',
         'What was durable',
       ]);
       const table = demo.output.slice(demo.output.indexOf('What was durable'));

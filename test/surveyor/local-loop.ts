@@ -75,7 +75,7 @@ export async function askModel(
 export async function execute(tools: readonly Tool[], name: string, args: unknown, context: Partial<ToolContext> = {}) {
   const tool = tools.find((each) => each.name === name);
   if (tool === undefined) return failed(`Tool ${name} not found`);
-  const parsed = tool.schema.safeParse(args);
+  const parsed = tool.schema!.safeParse(args);
   if (!parsed.success) return failed(parsed.error.message);
   try {
     return normal(await tool.execute(parsed.data, { ...quietContext(), ...context }));

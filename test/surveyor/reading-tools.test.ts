@@ -105,7 +105,7 @@ describe('read', () => {
 
   test('refuses folders and pipes, which would never end', async () => {
     const { workspace, tools } = makeBench({ 'a/': '' });
-    execFileSync('mkfifo', [join(workspace, 'pipe')]);
+    execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: workspace });
     expect((await execute(tools, 'read', { path: 'a' })).text).toBe('"a" is a folder. Use list for folders.');
     expect((await execute(tools, 'read', { path: 'pipe' })).text).toBe('"pipe" is not a regular file.');
   });

@@ -43,8 +43,8 @@ export class Stage {
     const settings = {
       SURVEYOR_WORKSPACE: this.#workspace,
       SURVEYOR_OUTPUT: this.output,
-      SURVEYOR_STORE: this.store,
-      SURVEYOR_TASK_QUEUE: this.name,
+      EVERTURN_STORE: this.store,
+      EVERTURN_TASK_QUEUE: this.name,
       TEMPORAL_ADDRESS: this.address,
     };
     const worker = WorkerProcess.start(settings, join(this.folder, `worker-${this.#workers}.log`));

@@ -146,6 +146,8 @@ function method(evidence: Evidence): string[] {
     `Counted with find and wc, searched line by line. Not counted: ${skippedFolders.join(', ')}.`,
   ];
   const look = evidence.of(lookStep);
+  const hidden = readListing(look)?.notShown ?? [];
+  if (hidden.length > 0) lines.push(`Of these there are at the top: ${hidden.join(', ')}.`);
   if (look === undefined)
     lines.push(`The folder could not be listed: ${evidence.failureOf(lookStep) ?? 'there is no list tool'}`);
   for (const [what, step] of [
@@ -160,8 +162,6 @@ function method(evidence: Evidence): string[] {
       `${count(evidence.cutOff, 'command was', 'commands were')} cut off by the death of a worker and run again.`,
     );
   }
-  const hidden = readListing(look)?.notShown ?? [];
-  if (hidden.length > 0) lines.push(`There are at the top, and were left out: ${hidden.join(', ')}.`);
   return lines;
 }
 
