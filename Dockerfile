@@ -17,6 +17,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+RUN mkdir /data && chown node:node /data
 RUN chmod +x dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/everturn
 USER node
 # SIGTERM lets the worker finish what it has: see stop_grace_period in docker-compose.yml.

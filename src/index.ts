@@ -29,6 +29,7 @@ export type {
 export { textOf, toolCallsOf } from './common/messages.ts';
 export type { AgentContext, AgentLoopTurnUpdate, ShouldStopAfterTurnContext } from './common/policy.ts';
 export type { UsageTotals } from './common/usage.ts';
+export { currentSession } from './hooks/current-signal.ts';
 export { NonRetryableHookError } from './hooks/errors.ts';
 export type {
   AgentHarnessEventMap,
@@ -62,6 +63,18 @@ export type {
   ToolUpdateResult,
   TreePreparation,
 } from './hooks/harness-types.ts';
+export type { AuditLogOptions, AuditRecord } from './hooks/ready/audit-log.ts';
+export { auditLog } from './hooks/ready/audit-log.ts';
+export type { ContextWindowOptions } from './hooks/ready/context-window.ts';
+export { contextWindow } from './hooks/ready/context-window.ts';
+export type { Pattern } from './hooks/ready/patterns.ts';
+export type { Permission, PermissionGateOptions, PermissionRule } from './hooks/ready/permission-gate.ts';
+export { permissionGate } from './hooks/ready/permission-gate.ts';
+export type { RateLimitOptions } from './hooks/ready/rate-limit.ts';
+export { rateLimit } from './hooks/ready/rate-limit.ts';
+export type { RedactSecretsOptions } from './hooks/ready/redact-secrets.ts';
+export { redactSecrets, secretRedactor } from './hooks/ready/redact-secrets.ts';
+export type { RedactorOptions } from './hooks/ready/redactor.ts';
 export type {
   AfterToolCallContext,
   AfterToolCallResult,

@@ -50,7 +50,7 @@ test('a service waits for what it needs, by a condition that the other can meet'
     temporal: ['temporal-schema'],
     'temporal-namespace': ['temporal'],
     'temporal-ui': ['temporal'],
-    worker: ['postgres', 'redis', 'temporal-namespace'],
+    worker: ['temporal-namespace'],
   });
   for (const [, { depends_on }] of services) {
     for (const [other, { condition }] of Object.entries(depends_on)) {
@@ -60,19 +60,26 @@ test('a service waits for what it needs, by a condition that the other can meet'
   }
 });
 
-test('the worker finds the server, store and stream of the same file', () => {
-  const { environment } = named('worker');
-  const hosts = [
-    environment.TEMPORAL_ADDRESS?.split(':')[0],
-    environment.EVERTURN_STORE?.match(/@([^:]+):/)?.[1],
-    environment.EVERTURN_STREAM?.match(/\/\/([^:]+):/)?.[1],
-  ];
-  expect(hosts).toEqual(['temporal', 'postgres', 'redis']);
+test('the worker finds the server of the same file, and keeps its store on a volume', () => {
+  const { environment, volumes } = named('worker');
+  expect(environment.TEMPORAL_ADDRESS?.split(':')[0]).toBe('temporal');
+  const [volume, folder] = volumes.find((each) => each.startsWith('store-data:'))?.split(':') ?? [];
+  expect(volume).toBe('store-data');
+  expect(environment.EVERTURN_STORE?.startsWith(`${folder}/`)).toBe(true);
+});
+
+test('the agents that the worker is given are mounted where they can import the package', () => {
+  const { environment, volumes } = named('worker');
+  const [, from, folder] = volumes.map((each) => /^\$\{EVERTURN_AGENTS_DIR:-([^}]+)\}:([^:]+):ro$/.exec(each)).find(Boolean) ?? [];
+  const file = environment.EVERTURN_AGENTS?.slice((folder ?? '').length);
+  expect(environment.EVERTURN_AGENTS).toBe(`${folder}${file}`);
+  expect(folder?.startsWith('/app/')).toBe(true);
+  expect(read(`${from}${file}`)).toContain("from 'everturn'");
 });
 
 test('what must last is on a volume', () => {
-  const kept = named('postgres').volumes.map((volume) => volume.split(':')[0]);
-  expect(kept).toEqual(Object.keys(compose.volumes));
+  const kept = [...named('postgres').volumes, ...named('worker').volumes].map((volume) => volume.split(':')[0]);
+  expect(kept).toEqual(expect.arrayContaining(Object.keys(compose.volumes)));
 });
 
 test('no port is open to the network', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Connection } from '@temporalio/client';
-import { msToTs } from '@temporalio/common/lib/time';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { type ProviderReply, type ProviderServer, startProviderServer } from '../src/testing/provider-server.ts';
 import { waitFor } from './support/wait-for.ts';
 
@@ -100,7 +100,7 @@ test('the README agent passes a strict type check against the packed declaration
   expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('all entries load, and policies in plain JavaScript bundle for the sandbox', async () => {
+test('all entries load, and workflows bundle with the payload converter, policies in plain JavaScript too', async () => {
   const workflows = [
     `import { definePolicy } from 'everturn/workflows';`,
     `export * from 'everturn/workflows';`,
@@ -116,12 +116,13 @@ test('all entries load, and policies in plain JavaScript bundle for the sandbox'
     `const workflowsPath = fileURLToPath(new URL('./policies.js', import.meta.url));`,
     `const [own, withPolicy] = await Promise.all([bundleWorkflows(), bundleWorkflows({ workflowsPath })]);`,
     `const loaded = [defineAgent, AgentClient.connect, scriptedModel, createWorker, definePolicy];`,
-    `console.log(loaded.map((value) => typeof value).join(), own.code.includes('1234567'), withPolicy.code.includes('1234567'));`,
+    `const has = (text) => [own, withPolicy].map(({ code }) => code.includes(text)).join();`,
+    `console.log(loaded.map((value) => typeof value).join(), has('1234567'), has('malformed: reason'));`,
   ];
   await writeFile(join(project, 'policies.js'), workflows.join('\n'));
   await writeFile(join(project, 'entries.js'), script.join('\n'));
   const { code, stdout } = await run(project, process.execPath, ['entries.js']);
-  expect([code, stdout.trim()]).toEqual([0, 'function,function,function,function,function false true']);
+  expect([code, stdout.trim()]).toEqual([0, 'function,function,function,function,function false,true true,true']);
 });
 
 test('the README agent works: its worker is one process, its client another, and the answer is right', async () => {
@@ -142,7 +143,9 @@ test('the README agent works: its worker is one process, its client another, and
     ['stand-in', 4],
     ['stand-in', 6],
   ]);
-  expect(await readdir(join(project, '.everturn', 'store'))).toEqual(expect.arrayContaining(['everturn.db', 'live.db']));
+  expect(await readdir(join(project, '.everturn', 'store'))).toEqual(
+    expect.arrayContaining(['everturn.db', 'live.db']),
+  );
 
   worker.child.kill('SIGTERM');
   expect(await worker.exit).toEqual(0);

@@ -20,8 +20,7 @@ export function beforeAgentStart(runtime: Runtime, input: StartInput): Promise<S
     const agent = agentOf(runtime, input.agent);
     const opened = await effect.commit({ openRun: { runId: input.runId, token: input.openRun } });
     if (opened.duplicateRun !== undefined) return { duplicate: true, messages: [] };
-    const handlers = agent.registry.handlers('before_agent_start');
-    if (handlers.length < input.handlers) {
+    if (agent.registry.known('before_agent_start') < input.handlers) {
       throw new EverturnError(
         'hook',
         'This worker lacks a before_agent_start handler that the session was opened with. Deploy the same agent to all workers.',

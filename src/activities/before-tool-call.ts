@@ -10,6 +10,7 @@ import type { SettledCall } from '../store/types.ts';
 import { putJson } from './blobs.ts';
 import { type Effect, runEffect } from './effect.ts';
 import { passGates } from './hooks/tool-hooks.ts';
+import { activeToolsOf } from './model/build-request.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
@@ -23,7 +24,7 @@ export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<Gate
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
-    const context = await hookContext(runtime, effect, agent, input.entryId);
+    const context = await hookContext(runtime, effect, agent, input);
     const calls: CallPlan[] = [];
     for (const index of input.indexes) {
       const call = callAt(message, index);
@@ -62,7 +63,7 @@ async function decideCall({
   context,
 }: CallToDecide): Promise<Decision> {
   if (effect.stopReason() === 'abort') return aborted;
-  const tool = agent.tools.find((candidate) => candidate.name === call.name);
+  const tool = activeToolsOf(agent, input.activeTools).find((candidate) => candidate.name === call.name);
   if (tool === undefined) return { outcome: 'not_found', reason: `Tool ${call.name} not found` };
   const validated = validateArguments(tool, call);
   if (!validated.ok) return { outcome: 'invalid_arguments', reason: validated.reason };

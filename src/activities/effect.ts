@@ -2,7 +2,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import { EverturnError, isEverturnError, toErrorInfo } from '../common/errors.ts';
 import type { NewRecord } from '../common/events.ts';
 import type { Json } from '../common/json.ts';
-import type { Commit, CommitResult, Fence } from '../store/types.ts';
+import type { BegunEffect, Commit, CommitResult, Fence } from '../store/types.ts';
 import type { Runtime } from './runtime.ts';
 
 const heartbeatMs = 1_000;
@@ -17,7 +17,10 @@ export type StopReason = 'abort' | 'shutdown' | 'lost';
 /** One attempt of an effect. */
 export interface Effect {
   fence: Fence;
+  /** Temporal's number of the attempt. */
   attempt: number;
+  /** Attempts in all, also those before a reset: a live reader keeps the highest alone. */
+  attempts: number;
   /** Fires on abort, on worker shutdown, and when another attempt has taken over. */
   signal: AbortSignal;
   stopReason(): StopReason | undefined;
@@ -57,7 +60,7 @@ export async function runEffect<Result>(
     const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
-    return await body(effectOf(runtime, fence, stop, begun.steps));
+    return await body(effectOf(runtime, fence, stop, begun));
   } catch (error) {
     throw toFailure(error, fence.attempt, stop.reason);
   } finally {
@@ -66,11 +69,17 @@ export async function runEffect<Result>(
   }
 }
 
-function effectOf(runtime: Runtime, fence: Fence, stop: Stop, steps: Record<string, Json>): Effect {
+interface Step<Value> {
+  value: Value;
+  notes?: NewRecord[];
+}
+
+function effectOf(runtime: Runtime, fence: Fence, stop: Stop, { steps, attempts }: BegunEffect): Effect {
   const notes: NewRecord[] = [];
   return {
     fence,
     attempt: fence.attempt,
+    attempts,
     signal: stop.signal,
     stopReason: () => stop.reason,
     commit: (commit) =>
@@ -81,11 +90,18 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, steps: Record<stri
     },
     note: (record) => notes.push(record),
     once: async (name, make) => {
-      const kept = steps[name];
-      if (kept !== undefined) return (kept as { value: never }).value;
+      const kept = steps[name] as unknown as Step<never> | undefined;
+      if (kept !== undefined) {
+        // What was noted meanwhile went with that attempt, unless it committed once more: its keys are unique.
+        notes.push(...(kept.notes ?? []));
+        return kept.value;
+      }
+      const before = notes.length;
       const value = await make();
-      const saved = await runtime.store.saveStep(fence, name, { value: (value ?? null) as Json });
-      return (saved as { value: never }).value;
+      const made = notes.slice(before);
+      const step = { value: value ?? null, ...(made.length === 0 ? {} : { notes: made }) };
+      const saved = await runtime.store.saveStep(fence, name, step as unknown as Json);
+      return (saved as unknown as Step<never>).value;
     },
   };
 }

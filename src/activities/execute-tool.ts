@@ -9,9 +9,11 @@ import { toolResultEntryId } from '../common/ids.ts';
 import { canonicalJson, type Json } from '../common/json.ts';
 import type { AssistantMessage, ToolCall } from '../common/messages.ts';
 import { toTotals } from '../common/usage.ts';
+import { withCaller } from '../hooks/current-signal.ts';
 import type { ClaimResult, SettledCall } from '../store/types.ts';
 import { readJson } from './blobs.ts';
 import { type Effect, runEffect } from './effect.ts';
+import { callerOf } from './hooks/run-hook.ts';
 import { hasResultHooks, patchUpdate, patchWithHooks } from './hooks/tool-hooks.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
@@ -74,13 +76,12 @@ async function enter(work: Work, tool: Tool, args: unknown, claim: Open): Promis
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([effect.signal, timeout]);
   const context = toolContext(work, signal, claim);
-  if (claim.state === 'unknown') return reconcile(tool, args, context, claim.progress);
-  const executed = await runTool(tool, args, context, {
-    signal,
-    graceMs: runtime.graceMs,
-    reason: () => stopReason(effect, tool),
-  });
-  if (effect.stopReason() === 'shutdown' && tool.replay !== 'never' && executed.outcome !== 'completed') {
+  if (claim.state === 'unknown')
+    return withCaller({ ...callerOf(effect), signal }, () => reconcile(tool, args, context, claim.progress));
+  const executed = await withCaller({ ...callerOf(effect), signal }, () =>
+    runTool(tool, args, context, { signal, graceMs: runtime.graceMs, reason: () => stopReason(effect, tool) }),
+  );
+  if (executed.outcome !== 'completed' && isLeftToNext(effect, tool)) {
     throw new EverturnError('cancelled', `The worker stopped while ${tool.name} ran.`, { retryable: true });
   }
   void executed.late?.then(
@@ -88,6 +89,12 @@ async function enter(work: Work, tool: Tool, args: unknown, claim: Open): Promis
     (error: unknown) => keepLate(runtime, effect.fence.sessionId, input, { error: errorText(error) }),
   );
   return { outcome: executed.outcome, result: executed.result, isError: executed.isError };
+}
+
+/** A worker that Temporal counts as lost leaves the word to the next attempt, which knows the claim and can reconcile. */
+function isLeftToNext(effect: Effect, tool: Tool): boolean {
+  const stopped = effect.stopReason();
+  return stopped === 'lost' || (stopped === 'shutdown' && tool.replay !== 'never');
 }
 
 function stopReason(effect: Effect, tool: Tool): { outcome: ToolOutcomeKind; text: string } {
@@ -99,7 +106,7 @@ function stopReason(effect: Effect, tool: Tool): { outcome: ToolOutcomeKind; tex
 function toolContext({ runtime, effect, agent, input, call }: Work, signal: AbortSignal, claim: Open): ToolContext {
   const { sessionId } = effect.fence;
   const entryId = toolResultEntryId(input.entryId, input.index);
-  const live = runtime.deltas.open({ sessionId, runId: input.runId, entryId, attempt: effect.attempt });
+  const live = runtime.deltas.open({ sessionId, runId: input.runId, entryId, attempt: effect.attempts });
   return {
     sessionId,
     runId: input.runId,
@@ -152,7 +159,7 @@ async function patch(
 ): Promise<Executed> {
   const { runtime, effect, agent, input, call } = work;
   if (!hasResultHooks(agent) || executed.outcome === 'unknown') return executed;
-  const context = await hookContext(runtime, effect, agent, input.entryId);
+  const context = await hookContext(runtime, effect, agent, input);
   const { failed: threw, ...patched } = await patchWithHooks(
     effect,
     agent,

@@ -20,7 +20,7 @@ export interface Runtime {
   onNotice(text: string): void;
 }
 
-/** @throws EverturnError `unknown_agent`, retryable while a rolling deploy may still bring the agent */
+/** @throws EverturnError `unknown_agent`: the agents of a task queue's workers must be the same */
 export function agentOf(runtime: Runtime, name: string): Agent {
   const agent = runtime.agents.get(name);
   if (agent !== undefined) return agent;

@@ -33,6 +33,7 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     settling: input.aborted,
   };
   return runEffect(runtime, place, async (effect) => {
+    if (input.openRun === undefined && (await hasEnded(runtime, effect, input))) return repeatedRun(effect, input);
     const written = await effect.commit({
       records: input.write,
       ...(input.openRun === undefined ? {} : { openRun: { runId: input.runId, token: input.openRun } }),
@@ -47,9 +48,20 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
   });
 }
 
-/** The run has its records already; only what the queues did since may be new. */
+/**
+ * A worker that died after it had ended the run, and before its workflow task was done, leaves a workflow that may decide
+ * otherwise: a message that came meanwhile asks for one more turn. What is stored wins, the message opens the next run.
+ */
+async function hasEnded(runtime: Runtime, effect: Effect, input: ModelInput): Promise<boolean> {
+  const run = await runtime.store.readRun(effect.fence.sessionId, input.runId);
+  return run !== undefined && run.status !== 'open';
+}
+
+/** The run has its records already; only what the queues did since, and changes of settings, may be new. */
 async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResult> {
-  const records = input.write.filter((record) => record.kind === 'event' && !record.key.startsWith(`${input.runId}/`));
+  const records = input.write.filter((record) =>
+    record.kind === 'event' ? !record.key.startsWith(`${input.runId}/`) : record.entry.type !== 'message',
+  );
   const { leaf } = await effect.commit({ records });
   return {
     duplicate: true,
@@ -72,7 +84,7 @@ async function request(
   const model = resolveModel(runtime.models, input.model);
   await checkModelAuth(runtime.models, model);
   const prepared = await buildRequest(runtime, effect, agent, input, model, items);
-  const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempt });
+  const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempts });
   const { systemPrompt, messages, tools, options } = prepared;
   const outcome = await streamModel({
     models: runtime.models,

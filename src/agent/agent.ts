@@ -9,7 +9,7 @@ import type {
   AgentHarnessResources,
   AgentHarnessStreamOptions,
 } from '../hooks/harness-types.ts';
-import { HookRegistry } from '../hooks/registry.ts';
+import { HookRegistry, hookSettingsSchema } from '../hooks/registry.ts';
 import type { AgentHookName, AgentHooks, HookSettings } from '../hooks/types.ts';
 import type { Tool } from './tool.ts';
 
@@ -114,12 +114,6 @@ const agentHooks = [
   'getSteeringMessages',
   'getFollowUpMessages',
 ] as const satisfies readonly AgentHookName[];
-
-const hookSettingsSchema = z.strictObject({
-  attempts: z.number().int().min(1).max(100).exactOptional(),
-  delayMs: z.number().int().min(0).exactOptional(),
-  local: z.boolean().exactOptional(),
-});
 
 const resourceName = z.string().min(1, 'needs a name');
 const resourcesSchema = z.strictObject({

@@ -55,7 +55,7 @@ function gateOf(
     : { handlers: settings.length, local: settings.every(({ local }) => local === true) };
 }
 
-/** Handlers that stand before a tool call on this worker. */
+/** Handlers before a tool call that the code of this worker has. */
 export function gateHandlers(agent: Agent): number {
-  return agent.registry.handlers('tool_call').length + (agent.beforeToolCall === undefined ? 0 : 1);
+  return agent.registry.known('tool_call') + (agent.beforeToolCall === undefined ? 0 : 1);
 }

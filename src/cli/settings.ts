@@ -8,7 +8,7 @@ import { invalidArgument } from './failure.ts';
 
 // Every setting: the flag, else the environment, else the default. An empty variable counts as one that is not set.
 
-export const defaultStore = './.everturn/store';
+const defaultStore = './.everturn/store';
 
 export interface StoreFlags {
   store?: string;

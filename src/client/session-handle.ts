@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { uuidv7 } from '@earendil-works/pi-ai';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { ThinkingLevel } from '../common/entries.ts';
-import { EverturnError } from '../common/errors.ts';
+import { EverturnError, isEverturnError } from '../common/errors.ts';
 import type { QueuedMessage, SessionEvent } from '../common/events.ts';
 import { type ImageContent, type MessageInput, parseIncoming, userMessage } from '../common/messages.ts';
 import {
@@ -44,6 +44,9 @@ export interface SessionStats extends EffectCounts {
   historyBytes: number;
 }
 
+/** Milliseconds until a prompt is sent again to a session whose workflow does not know yet that its run has ended. */
+const endedRunPauseMs = 50;
+
 type SessionWorkflow = (input: SessionInput) => Promise<void>;
 
 /** One session. Methods that need its workflow start it when it is not up. */
@@ -71,22 +74,39 @@ export class SessionHandle {
 
   private async sendPrompt(message: MessageInput | PromptByName, options: PromptOptions): Promise<PromptAnswer> {
     const { runId = uuidv7(), onBusy = 'reject' } = options;
-    const input = promptInputSchema.safeParse({ runId, message, onBusy });
+    const input = promptInputSchema.safeParse({ runId, message, onBusy, agent: this.options.agent });
     if (!input.success) {
       const issue = input.error.issues[0];
       throw new EverturnError('invalid_argument', `prompt: ${issue?.path.join('.')}: ${issue?.message}`);
     }
-    const { temporal } = this.context;
-    return this.answered(() =>
-      temporal.workflow.executeUpdateWithStart<SessionWorkflow, PromptAnswer, [unknown]>(updateNames.prompt, {
-        updateId: runId,
-        args: [input.data],
-        startWorkflowOperation: new WithStartWorkflowOperation<SessionWorkflow>(workflowType, {
-          ...this.startOptions(),
-          workflowIdConflictPolicy: 'USE_EXISTING',
+    const { temporal, answerTimeoutMs } = this.context;
+    const send = () =>
+      this.answered(() =>
+        temporal.workflow.executeUpdateWithStart<SessionWorkflow, PromptAnswer, [unknown]>(updateNames.prompt, {
+          updateId: runId,
+          args: [input.data],
+          startWorkflowOperation: new WithStartWorkflowOperation<SessionWorkflow>(workflowType, {
+            ...this.startOptions(),
+            workflowIdConflictPolicy: 'USE_EXISTING',
+          }),
         }),
-      }),
-    );
+      );
+    for (const deadline = Date.now() + answerTimeoutMs; ; ) {
+      try {
+        return await send();
+      } catch (error) {
+        if (Date.now() > deadline || !(await this.isBusyWithEndedRun(error))) throw error;
+        await delay(endedRunPauseMs);
+      }
+    }
+  }
+
+  /** A worker that died between the end of a run and its report leaves the run to another, which sees the end shortly. */
+  private async isBusyWithEndedRun(error: unknown): Promise<boolean> {
+    if (!isEverturnError(error, 'busy')) return false;
+    const { runId } = error.details as { runId: string };
+    const run = await this.context.store.readRun(this.sessionId, runId);
+    return run !== undefined && run.status !== 'open';
   }
 
   /** Prompts with a skill of the agent, and instructions behind it. @throws EverturnError `invalid_argument` for an unknown one */
@@ -126,25 +146,53 @@ export class SessionHandle {
 
   /**
    * Aborts a run (default: the one that is going on) and waits for its end. A control record reaches the provider and the
-   * tools at once, a signal makes it durable. Returns what was taken out of the queues; nothing when no run is going on.
+   * tools at once, a signal makes it durable. Returns what was taken out of the queues, also of an idle session.
    */
   async abort(
     runId?: string,
   ): Promise<{ runId?: string; clearedSteer: QueuedMessage[]; clearedFollowUp: QueuedMessage[] }> {
     const target = runId ?? (await this.status()).runId;
-    const nothing = { clearedSteer: [], clearedFollowUp: [] };
-    if (target === undefined) return nothing;
+    if (target === undefined) return this.clearQueues();
     const { store } = this.context;
     await this.sendAbort(target);
     const run = await waitForRun(store, this.sessionId, target, () => this.isAlive(), undefined);
-    if (run.lastOffset === undefined) return { runId: target, ...nothing };
-    const records = await store.readLog(this.sessionId, Math.max(0, run.lastOffset - 5), 10);
-    for (const { runId: of, body } of records) {
-      if (of !== target || body.kind !== 'event' || body.event.type !== 'abort') continue;
-      const { clearedSteer, clearedFollowUp } = body.event;
-      return { runId: target, clearedSteer, clearedFollowUp };
+    const cleared =
+      run.lastOffset === undefined ? undefined : await this.findAbort(Math.max(0, run.lastOffset - 5), target);
+    return { runId: target, ...(cleared ?? { clearedSteer: [], clearedFollowUp: [] }) };
+  }
+
+  /** What an idle session has queued is taken out too, as in pi. */
+  private async clearQueues(): Promise<{ clearedSteer: QueuedMessage[]; clearedFollowUp: QueuedMessage[] }> {
+    const { store, answerTimeoutMs } = this.context;
+    const from = (await store.readSession(this.sessionId))?.length ?? 0;
+    try {
+      const { steer, followUp } = await this.queues();
+      if (steer.length + followUp.length === 0) return { clearedSteer: [], clearedFollowUp: [] };
+      await this.called(() => this.handle().signal(signalNames.abort));
+    } catch (error) {
+      if (!isEverturnError(error, 'not_found')) throw error;
+      return { clearedSteer: [], clearedFollowUp: [] };
     }
-    return { runId: target, ...nothing };
+    for (const deadline = Date.now() + answerTimeoutMs; Date.now() < deadline; await delay(20)) {
+      const cleared = await this.findAbort(from);
+      if (cleared !== undefined) return cleared;
+    }
+    throw new EverturnError('no_worker', 'No worker carried out the abort in time. Start one; the abort is not lost.', {
+      retryable: true,
+    });
+  }
+
+  private async findAbort(
+    from: number,
+    runId: string | null = null,
+  ): Promise<{ clearedSteer: QueuedMessage[]; clearedFollowUp: QueuedMessage[] } | undefined> {
+    const records = await this.context.store.readLog(this.sessionId, from, 100);
+    for (const { runId: of, body } of records) {
+      if (of !== runId || body.kind !== 'event' || body.event.type !== 'abort') continue;
+      const { clearedSteer, clearedFollowUp } = body.event;
+      return { clearedSteer, clearedFollowUp };
+    }
+    return undefined;
   }
 
   /** Asks for the abort of a run without waiting for its end. */

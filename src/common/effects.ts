@@ -94,7 +94,7 @@ export interface CallPlan {
 }
 
 export interface ModelResult {
-  /** The run id was used before: nothing was written. */
+  /** The run id was used before, or the run has ended in the log: nothing of the turn was written. */
   duplicate?: boolean;
   entryId: string;
   leaf: string | null;
@@ -140,6 +140,7 @@ export interface GateInput extends RunPlace {
   entryId: string;
   /** Handlers that the session was opened with: a worker that has fewer lets nothing through. */
   handlers: number;
+  activeTools: string[] | null;
   indexes: number[];
   sequential: boolean;
   wantMessage: boolean;

@@ -53,12 +53,15 @@ export type PromptByName = z.output<typeof promptByNameSchema>;
 export interface PromptInput {
   runId: string;
   message: MessageInput | PromptByName;
+  /** The agent that the caller means: another one is an error. */
+  agent?: string;
   onBusy: OnBusy;
 }
 
 export const promptInputSchema = z.strictObject({
   runId: idSchema,
   message: z.unknown(),
+  agent: idSchema.exactOptional(),
   onBusy: z.enum(onBusyChoices).default('reject'),
 });
 

@@ -34,6 +34,14 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 export async function openThreads(options: OpenStoreOptions): Promise<{ log: ThreadHost; live: ThreadHost }> {
   const { path, maxPages, busyTimeoutMs = 10_000 } = options;
   if (path === '') throw new EverturnError('invalid_argument', 'The path of the store is empty.');
+  const scheme = /^(\w+):\/\//.exec(path)?.[1];
+  if (scheme !== undefined) {
+    // As a path it would become a folder that nobody looks for.
+    throw new EverturnError(
+      'invalid_config',
+      `A store on ${scheme} is not supported yet. Give a path: the store is a folder or a file.`,
+    );
+  }
   const shared = { ...storeFiles(path), busyTimeoutMs, maxPages };
   const [log, live] = await Promise.allSettled([
     ThreadHost.start({ ...shared, role: 'log' }),

@@ -62,6 +62,8 @@ export interface OpenedSession {
 }
 
 export interface BegunEffect {
+  /** Attempts of the effect so far, this one included. Unlike Temporal's number it goes on after `workflow reset`. */
+  attempts: number;
   /** Set when an earlier attempt (or a workflow run before a reset) finished the effect: adopt it, do nothing again. */
   result?: Json;
   /** Outcomes kept by `saveStep`, by name. */

@@ -18,7 +18,7 @@ import {
 import { effects } from './activities.ts';
 import { flushEvents } from './append.ts';
 import { errorInfoOf, failureOf, refusing } from './failures.ts';
-import { beginAbort, enqueue, type QueueName } from './queues.ts';
+import { beginAbort, clearQueues, enqueue, type QueueName } from './queues.ts';
 import { installSettingHandlers } from './settings.ts';
 import { nextNumber, openedOf, type SessionState } from './state.ts';
 
@@ -47,15 +47,22 @@ async function receiveMessage(state: SessionState, queue: QueueName, input: unkn
   await flushEvents(state);
 }
 
-/** Without a run id it means the run that is going on. One that names another run comes too late, and does nothing. */
+/**
+ * Without a run id it means the run that is going on; with none going on it clears the queues, as in pi. One that names
+ * another run comes too late, and does nothing.
+ */
 async function receiveAbort(state: SessionState, input: unknown): Promise<void> {
   const parsed = abortSchema.safeParse(input);
-  if (!parsed.success) {
-    rejectSignal(state, signalNames.abort, new Error('send nothing or {"runId": "…"}'));
-  } else {
-    requestAbort(state, parsed.data?.runId);
-  }
+  if (!parsed.success) rejectSignal(state, signalNames.abort, new Error('send nothing or {"runId": "…"}'));
+  else if (parsed.data?.runId === undefined && !isBusy(state)) clearIdleQueues(state);
+  else requestAbort(state, parsed.data?.runId);
   await flushEvents(state);
+}
+
+function clearIdleQueues(state: SessionState): void {
+  const { steer, followUp } = clearQueues(state);
+  const key = `abort/${state.chain}/${nextNumber(state)}`;
+  state.events.push({ kind: 'event', key, event: { type: 'abort', clearedSteer: steer, clearedFollowUp: followUp } });
 }
 
 function requestAbort(state: SessionState, runId: string | undefined): void {
@@ -88,7 +95,8 @@ function isKnown(state: SessionState, runId: string): boolean {
 
 // A refused prompt leaves no trace in the history, so it may be sent again with the same run id.
 function checkPrompt(state: SessionState, input: unknown): void {
-  const { runId, message, onBusy } = parsePrompt(input);
+  const { runId, message, onBusy, agent } = parsePrompt(input);
+  checkAgent(state, agent);
   if (!promptByNameSchema.safeParse(message).success) parseIncoming(message, 0);
   if (isKnown(state, runId) || onBusy !== 'reject' || !isBusy(state)) return;
   const current = state.run?.runId ?? state.waiting[0]?.runId ?? '';
@@ -96,6 +104,15 @@ function checkPrompt(state: SessionState, input: unknown): void {
     'busy',
     `The session is busy with run ${current}. Wait for it, or prompt with onBusy: 'steer', 'followUp' or 'interrupt'.`,
     { details: { runId: current } },
+  );
+}
+
+function checkAgent(state: SessionState, agent: string | undefined): void {
+  const own = state.input.agent;
+  if (agent === undefined || agent === own) return;
+  throw new EverturnError(
+    'invalid_argument',
+    `This session belongs to agent "${own}", not "${agent}". Use another session id.`,
   );
 }
 

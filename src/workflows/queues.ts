@@ -37,7 +37,7 @@ export function giveBack(state: SessionState, messages: readonly QueuedMessage[]
 }
 
 /** What abort takes: steering and follow-ups. Messages for the next turn stay. */
-function clearQueues(state: SessionState): { steer: QueuedMessage[]; followUp: QueuedMessage[] } {
+export function clearQueues(state: SessionState): { steer: QueuedMessage[]; followUp: QueuedMessage[] } {
   const cleared = {
     steer: state.queues.steer.splice(0).map(toMessage),
     followUp: state.queues.followUp.splice(0).map(toMessage),

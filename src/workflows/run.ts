@@ -216,7 +216,8 @@ function rollOverIfDue(run: RunState): void {
  * write is written, open calls get a result, and a reply that never came is replaced by one with the error, as pi does.
  */
 async function endBrokenTurn(state: SessionState, run: RunState, failure: unknown): Promise<void> {
-  if (isCancellation(failure)) beginAbort(state, run);
+  // An effect may hear of an abort by its control record, before the signal is here.
+  if (isCancellation(failure) || errorInfoOf(failure).code === 'cancelled') beginAbort(state, run);
   const entryId = assistantEntryId(run.runId, run.turn);
   const reason = run.aborting ? 'Operation aborted' : errorInfoOf(failure).message;
   const ended = state.events.some(

@@ -67,6 +67,8 @@ export interface Carry {
   unlogged: QueuedMessage[];
   /** How many ids were given so far. */
   numbered: number;
+  /** Settings as they are now, which a policy may have changed for this workflow alone. */
+  settings: { model: string; thinkingLevel: ThinkingLevel; activeTools: string[] | null } | null;
 }
 
 export interface SessionState extends Carry {
@@ -98,6 +100,7 @@ export function newState(input: SessionInput, chain: string): SessionState {
     entries: [],
     unlogged: [],
     numbered: 0,
+    settings: null,
     ...carry,
     input,
     chain,
@@ -113,16 +116,18 @@ export function newState(input: SessionInput, chain: string): SessionState {
 }
 
 export function carryOf(state: SessionState): Carry {
-  const { queues, waiting, run, events, entries, unlogged, numbered } = state;
-  return { queues, waiting, run, ended: state.ended.slice(-keptEnded), events, entries, unlogged, numbered };
+  const { queues, waiting, run, events, entries, unlogged, numbered, model, thinkingLevel, activeTools } = state;
+  const settings = { model, thinkingLevel, activeTools };
+  return { queues, waiting, run, ended: state.ended.slice(-keptEnded), events, entries, unlogged, numbered, settings };
 }
 
-/** The store's word on the session counts. Settings that were changed while it opened stay changed. */
+/** The store's word on the session counts; but settings that a policy changed are the workflow's own. */
 export function adoptOpened(state: SessionState, opened: OpenSessionResult): void {
   state.opened = opened;
-  state.model = opened.model;
-  state.thinkingLevel = opened.thinkingLevel;
-  state.activeTools = opened.activeTools;
+  const { model, thinkingLevel, activeTools } = state.settings ?? opened;
+  state.model = model;
+  state.thinkingLevel = thinkingLevel;
+  state.activeTools = activeTools;
   state.leaf = opened.leaf;
   if (state.input.carry === undefined) {
     state.queues.steeringMode = opened.manifest.steeringMode;

@@ -92,6 +92,7 @@ async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
     ...place,
     entryId: reply.entryId,
     handlers: gate.handlers,
+    activeTools: batch.state.activeTools,
     indexes: calls.map((call) => call.index),
     sequential: reply.sequential,
     wantMessage,

@@ -177,7 +177,8 @@ export class Project {
 
   #spawn(command: string, args: string[], env: Record<string, string>): CliProcess {
     const { PATH = '', HOME = '', TMPDIR } = process.env;
-    const outer = { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
+    const NODE_COMPILE_CACHE = join(this.folder, 'compile-cache');
+    const outer = { PATH, HOME, NODE_COMPILE_CACHE, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
     const child = spawn(command, args, {
       cwd: this.folder,
       env: { ...outer, ...this.env, ...env },

@@ -30,7 +30,16 @@ const oneTurn = ['agent_start', 'turn_start', 'user', 'assistant', 'turn_end', '
 
 function twoTurns(tool: string, outcome: string): string[] {
   return [
-    ...['agent_start', 'turn_start', 'user', 'assistant', `start ${tool}`, `end ${tool}: ${outcome}`, 'toolResult', 'turn_end'],
+    ...[
+      'agent_start',
+      'turn_start',
+      'user',
+      'assistant',
+      `start ${tool}`,
+      `end ${tool}: ${outcome}`,
+      'toolResult',
+      'turn_end',
+    ],
     ...['turn_start', 'assistant', 'turn_end', 'agent_end: done', 'settled'],
   ];
 }
@@ -71,8 +80,18 @@ const streaming = [
 );
 
 const committing = [
-  { place: 'before' as const, requests: 2, where: 'between the last token and the commit', so: 'costs one more request' },
-  { place: 'after' as const, requests: 1, where: 'between the commit of a reply and its report', so: 'costs no request' },
+  {
+    place: 'before' as const,
+    requests: 2,
+    where: 'between the last token and the commit',
+    so: 'costs one more request',
+  },
+  {
+    place: 'after' as const,
+    requests: 1,
+    where: 'between the commit of a reply and its report',
+    so: 'costs no request',
+  },
 ].map(
   ({ place, requests, where, so }): Place => ({
     where,
@@ -98,7 +117,10 @@ const inTools = kinds.map(
   ({ tool, outcome, so }): Place => ({
     where: `in ${tool}`,
     so,
-    replies: [{ text: 'Well', calls: [{ name: tool, args: { hold: true, progress: 'half' } }] }, { text: 'Hello world' }],
+    replies: [
+      { text: 'Well', calls: [{ name: tool, args: { hold: true, progress: 'half' } }] },
+      { text: 'Hello world' },
+    ],
     stands: (session) => session.reached('call-0-0.holding'),
     meanwhile: (session) => session.evidence.put(releaseFile),
     async expect(session) {
@@ -217,7 +239,9 @@ const others: Place[] = [
     // The tool waits for a worker that does not exist yet.
     replies: [{ calls: [{ name: 'effect_elsewhere' }] }, { text: 'Hello world' }],
     stands: (session) =>
-      waitFor(async () => (await session.log('r1')).includes('start effect_elsewhere'), { what: 'the call' }).then(() => undefined),
+      waitFor(async () => (await session.log('r1')).includes('start effect_elsewhere'), { what: 'the call' }).then(
+        () => undefined,
+      ),
     async expect(session) {
       expect(await session.log('r1')).toEqual(twoTurns('effect_elsewhere', 'completed'));
       expect(session.noted(effectsLog)).toEqual(['entered', 'done']);
@@ -253,7 +277,14 @@ const others: Place[] = [
     },
     async expect(session) {
       expect(await session.transcript()).toEqual([
-        ...['user: PROMPT', 'assistant: One', 'user: steer 1', 'assistant: Two', 'user: steer 2', 'assistant: Hello world'],
+        ...[
+          'user: PROMPT',
+          'assistant: One',
+          'user: steer 1',
+          'assistant: Two',
+          'user: steer 2',
+          'assistant: Hello world',
+        ],
       ]);
       expect(session.asked(2)).toEqual(['user: PROMPT', 'assistant: One', 'user: steer 1']);
       expect(session.asked(3)).toEqual((await session.transcript()).slice(0, -1));
@@ -283,7 +314,7 @@ const others: Place[] = [
       },
       async expect(session) {
         const runId = await session.prompt('And now?');
-        expect(await session.session.result(runId)).toMatchObject({ status: 'done', text: 'Again' });
+        expect(await session.ended(runId)).toBe('done: Again');
         expect(session.asked(1)).toEqual(['user: PROMPT', 'assistant: Hello world', 'user: And now?']);
         const opened = agent === 'brief' ? ['session_open'] : [];
         expect(await session.log()).toEqual(['session_open', ...oneTurn, ...opened, ...oneTurn]);
@@ -292,7 +323,16 @@ const others: Place[] = [
   ),
 ];
 
-const places = [...streaming, ...committing, ...inTools, ...afterEffects, ...settling, ...reconciled, ...gates, ...others];
+const places = [
+  ...streaming,
+  ...committing,
+  ...inTools,
+  ...afterEffects,
+  ...settling,
+  ...reconciled,
+  ...gates,
+  ...others,
+];
 const sessions = new Map<Place, CrashSession>();
 let stage: CrashStage;
 
@@ -318,7 +358,7 @@ afterAll(() => stage?.end());
 test.each(places)('a worker killed $where: $so', async (place) => {
   const session = sessions.get(place);
   if (session === undefined) throw new Error('the session did not get to its place');
-  expect(await session.session.result('r1')).toMatchObject({ status: 'done', text: 'Hello world' });
+  expect(await session.ended('r1')).toBe('done: Hello world');
   await place.expect(session);
   await session.check();
 });

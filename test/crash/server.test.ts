@@ -22,7 +22,10 @@ beforeAll(async () => {
   const { address } = server;
   stage = await CrashStage.open(address);
   await stage.startWorker();
-  inTool = stage.session('tool', 'plain', [{ calls: [{ name: 'effect_never', args: { hold: true } }] }, { text: 'Done' }]);
+  inTool = stage.session('tool', 'plain', [
+    { calls: [{ name: 'effect_never', args: { hold: true } }] },
+    { text: 'Done' },
+  ]);
   streaming = stage.session('model', 'plain', [{ text: 'Done', holdUntilFile: 'go', holdAfterChunks: 1 }]);
   idle = stage.session('idle', 'plain', [{ text: 'One' }, { text: 'Done' }]);
   await Promise.all([inTool.prompt(), streaming.prompt(), idle.prompt()]);
@@ -40,21 +43,21 @@ afterAll(async () => {
 });
 
 test('a tool that ran when the server was killed is entered once, and its result counts', async () => {
-  expect(await inTool.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+  expect(await inTool.ended('r1')).toBe('done: Done');
   expect(inTool.noted(effectsLog)).toEqual(['entered', 'done']);
   expect((await inTool.transcript())[2]).toBe('result of effect_never: effect_never done');
   await inTool.check();
 });
 
 test('a reply that was streamed when the server was killed is in the log once', async () => {
-  expect(await streaming.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+  expect(await streaming.ended('r1')).toBe('done: Done');
   expect(await streaming.transcript()).toEqual(['user: PROMPT', 'assistant: Done']);
   await streaming.check();
 });
 
 test('a session that idled when the server was killed takes the next prompt', async () => {
   await idle.prompt('And now?');
-  expect(await idle.session.result('r2')).toMatchObject({ status: 'done', text: 'Done' });
+  expect(await idle.ended('r2')).toBe('done: Done');
   expect(idle.asked(1)).toEqual(['user: PROMPT', 'assistant: One', 'user: And now?']);
   await idle.check();
 });

@@ -104,6 +104,10 @@ describe('opening', () => {
     });
   });
 
+  test('an address of another kind of store is refused before a folder of that name is made', async () => {
+    await expect(tempStore({ path: 'postgres://db/agents' })).rejects.toMatchObject({ code: 'invalid_config' });
+  });
+
   test('a file that is no database is refused and left as it is', async () => {
     const file = join(tempFolder(), 'notes.txt');
     writeFileSync(file, 'not a database, but long enough to be looked at as one. '.repeat(40));

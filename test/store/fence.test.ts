@@ -53,11 +53,12 @@ describe('the fence', () => {
     await expect(store.beginEffect(fence('e'))).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('after a reset the new owner counts its attempts from 1', async () => {
+  test('after a reset the new owner may begin with attempt 1, and the count of attempts goes on', async () => {
     const store = await tempSession();
     await store.beginEffect(fence('e', { attempt: 3 }));
     await takeOver(store, 'w2', 'r');
-    await store.beginEffect(fence('e', { workflowRunId: 'w2' }));
+    const begun = await store.beginEffect(fence('e', { workflowRunId: 'w2' }));
+    expect(begun).toMatchObject({ attempts: 2 });
     await store.commit(fence('e', { workflowRunId: 'w2' }), { records: [entry('a')] });
     expect(await story(store)).toEqual(['session_open', 'session_open', 'user a']);
   });
@@ -76,6 +77,7 @@ describe('effects', () => {
     const store = await tempSession();
     await store.commit(fence('e'), { result: null });
     expect(await store.beginEffect(fence('e', { attempt: 2 }))).toEqual({
+      attempts: 2,
       result: null,
       steps: {},
       abortRequested: false,
@@ -100,7 +102,7 @@ describe('effects', () => {
     expect(await store.saveStep(fence('e'), 'hook', { n: 2 })).toEqual({ n: 1 });
     await store.saveStep(fence('e'), 'nothing', null);
     const begun = await store.beginEffect(fence('e', { attempt: 2 }));
-    expect(begun).toEqual({ steps: { hook: { n: 1 }, nothing: null }, abortRequested: false });
+    expect(begun).toEqual({ attempts: 2, steps: { hook: { n: 1 }, nothing: null }, abortRequested: false });
   });
 
   test('effects and attempts are counted by kind, for a run and for the session', async () => {

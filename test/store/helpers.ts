@@ -10,7 +10,7 @@ import { openStore } from '../../src/store/index.ts';
 import type { OpenStoreOptions } from '../../src/store/open-store.ts';
 import type { BatchRecord, Fence, SessionDefaults, SettledCall, Store } from '../../src/store/types.ts';
 
-const defaults: SessionDefaults = { agent: 'coder', model: 'faux/one', thinkingLevel: 'off', activeTools: null };
+export const defaults: SessionDefaults = { agent: 'coder', model: 'faux/one', thinkingLevel: 'off', activeTools: null };
 
 const stores: Store[] = [];
 const folders: string[] = [];
@@ -142,8 +142,13 @@ export async function readAll(store: Store, sessionId = 's'): Promise<LogRecord[
 }
 
 /** Opens run `r` of session `s` as its first effect would. */
-export async function startRun(store: Store, runId = 'r', records: NewRecord[] = []): Promise<void> {
-  await store.commit(fence(`${runId}/0/open`, { runId }), {
+export async function startRun(
+  store: Store,
+  runId = 'r',
+  records: NewRecord[] = [],
+  workflowRunId = 'w1',
+): Promise<void> {
+  await store.commit(fence(`${runId}/0/open`, { runId, workflowRunId }), {
     openRun: { runId, token: `token-${runId}` },
     records: [
       event(`${runId}/agent_start`, { type: 'agent_start' }),

@@ -1,6 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RequestRecord } from '../../src/store/types.ts';
-import { assistant, entry, event, fence, startRun, story, takeOver, tempSession, tempStore } from './helpers.ts';
+import {
+  assistant,
+  defaults,
+  entry,
+  event,
+  fence,
+  startRun,
+  story,
+  takeOver,
+  tempSession,
+  tempStore,
+} from './helpers.ts';
 
 const usage = { input: 10, output: 5, cacheRead: 1, cacheWrite: 2, totalTokens: 18, cost: 0.5 };
 
@@ -118,9 +129,22 @@ describe('sessions', () => {
     await expect(takeOver(store, 'w1')).rejects.toMatchObject({ code: 'fenced', details: { reason: 'owner' } });
   });
 
+  test('the living workflow run takes the session back with a new epoch, once', async () => {
+    const store = await tempSession();
+    await startRun(store, 'mine');
+    await takeOver(store, 'w2', 'mine');
+    await startRun(store, 'theirs', [], 'w2');
+    const request = { sessionId: 's', workflowRunId: 'w1', defaults, continuingRunId: 'mine', living: true };
+    expect(await store.openSession(request)).toMatchObject({ epoch: 3, interruptedRuns: ['theirs'] });
+    expect(await store.openSession(request)).toMatchObject({ epoch: 3, interruptedRuns: ['theirs'] });
+    expect((await story(store)).filter((word) => word === 'session_open')).toHaveLength(3);
+    await store.commit(fence('e'), { records: [entry('a')] });
+    const zombie = store.commit(fence('f', { workflowRunId: 'w2' }), { records: [entry('b')] });
+    await expect(zombie).rejects.toMatchObject({ code: 'fenced', details: { reason: 'owner', epoch: 3 } });
+  });
+
   test('sessions are listed with the last used first', async () => {
     const store = await tempStore();
-    const defaults = { agent: 'a', model: 'm', thinkingLevel: 'off' as const, activeTools: null };
     for (const sessionId of ['one', 'two', 'three']) {
       await store.openSession({ sessionId, workflowRunId: 'w1', defaults });
       await new Promise((resolve) => setTimeout(resolve, 2));

@@ -44,7 +44,9 @@ function gate({ of }: CrashToolsOptions): NonNullable<AgentHooks['beforeToolCall
     if (evidence.has(holdGateFile)) evidence.put(`${toolCall.id}.at-gate`);
     await evidence.untilGone(holdGateFile, signal);
     evidence.note(gateLog, { what: 'passed', toolCallId: toolCall.id });
-    return (args as { progress?: string }).progress === 'forbidden' ? { block: true, reason: 'not this one' } : undefined;
+    return (args as { progress?: string }).progress === 'forbidden'
+      ? { block: true, reason: 'not this one' }
+      : undefined;
   };
 }
 

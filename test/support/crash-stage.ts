@@ -27,7 +27,14 @@ export class CrashStage {
   private readonly workers: WorkerProcess[] = [];
   private ended: Promise<void> | undefined;
 
-  private constructor(parts: { store: Store; folder: string; client: AgentClient; temporal: Client; address: string; taskQueue: string }) {
+  private constructor(parts: {
+    store: Store;
+    folder: string;
+    client: AgentClient;
+    temporal: Client;
+    address: string;
+    taskQueue: string;
+  }) {
     this.store = parts.store;
     this.folder = parts.folder;
     this.client = parts.client;
@@ -128,6 +135,12 @@ export class CrashSession {
     await this.session.steer(text);
   }
 
+  /** How a run ended, in words: its status and text, and what was wrong. */
+  async ended(runId: string): Promise<string> {
+    const { status, text, error } = await this.session.result(runId);
+    return `${status}: ${text}${error === undefined ? '' : `(${error.code}: ${error.message})`}`;
+  }
+
   /** Replaces the script from the next request on. */
   script(replies: readonly ScriptedReply[]): void {
     this.evidence.put(repliesFile, JSON.stringify(replies));
@@ -190,20 +203,21 @@ export class CrashSession {
     await waitFor(isClosed, { what: `${this.sessionId}: the end of the workflow` });
   }
 
-  /** Resets the workflow to its first task, so that it does everything again. */
-  async reset(): Promise<void> {
+  /** Resets the workflow to its first or its last task, so that it does everything after it again. */
+  async reset(to: 'first' | 'last'): Promise<void> {
     const { workflowId, client } = this.workflow;
+    const { namespace } = client.options;
     const { runId } = await this.workflow.describe();
-    const { history } = await client.workflowService.getWorkflowExecutionHistory({
-      namespace: client.options.namespace,
-      execution: { workflowId, runId },
-    });
-    const first = history?.events?.find((event) => event.workflowTaskCompletedEventAttributes);
+    const execution = { workflowId, runId };
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({ namespace, execution });
+    const tasks = history?.events?.filter((event) => event.workflowTaskCompletedEventAttributes) ?? [];
+    const workflowTaskFinishEventId = tasks.at(to === 'first' ? 0 : -1)?.eventId ?? null;
+    const requestId = `${runId}-${to}`;
     await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: { workflowId, runId },
-      workflowTaskFinishEventId: first?.eventId ?? null,
-      requestId: runId,
+      namespace,
+      workflowExecution: execution,
+      workflowTaskFinishEventId,
+      requestId,
       reason: 'a test',
     });
   }

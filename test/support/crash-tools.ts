@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolContext, type ToolReturn } from '../../src/agent/tool.ts';
 import type { ReplayKind } from '../../src/common/manifest.ts';
@@ -34,7 +35,7 @@ export function crashTools({ of, elsewhere }: CrashToolsOptions): Tool[] {
       description: `Has an effect that is replayed: ${replay}`,
       parameters: effectParameters,
       replay,
-      heartbeatTimeoutMs: 1_500,
+      heartbeatTimeoutMs: 2_500,
       ...extra,
       execute: (args, context) => haveEffect(of(context.sessionId), name, args, context),
     });
@@ -47,7 +48,7 @@ export function crashTools({ of, elsewhere }: CrashToolsOptions): Tool[] {
       name: 'effect_reconciled',
       description: 'Has an effect once, and knows afterwards whether it took place',
       parameters: effectParameters,
-      heartbeatTimeoutMs: 1_500,
+      heartbeatTimeoutMs: 2_500,
       execute: (args, context) => haveEffect(of(context.sessionId), 'effect_reconciled', args, context),
       reconcile(_args, { sessionId, toolCallId }) {
         const lines = of(sessionId).read(effectsLog);
@@ -55,20 +56,32 @@ export function crashTools({ of, elsewhere }: CrashToolsOptions): Tool[] {
         return done ? 'effect_reconciled was done before the crash' : undefined;
       },
     }),
-    defineTool({
-      name: 'block',
-      description: 'Blocks the event loop',
-      parameters: z.object({ ms: z.number() }),
-      heartbeatTimeoutMs: 1_500,
-      execute({ ms }, { sessionId, toolCallId }) {
-        of(sessionId).note(effectsLog, { what: 'entered', tool: 'block', toolCallId });
-        const end = Date.now() + ms;
-        while (Date.now() < end);
-        of(sessionId).note(effectsLog, { what: 'done', tool: 'block', toolCallId });
-        return 'block done';
-      },
-    }),
+    block('block_never', 'never', of),
+    block('block_safe', 'safe', of),
   ];
+}
+
+/** Blocks its worker's event loop in its first entry; with `untilStopped` it then waits until its signal fires. */
+function block(name: string, replay: ReplayKind, of: CrashToolsOptions['of']): Tool {
+  return defineTool({
+    name,
+    description: 'Blocks the event loop',
+    parameters: z.object({ ms: z.number(), untilStopped: z.boolean().optional() }),
+    replay,
+    heartbeatTimeoutMs: 2_500,
+    async execute({ ms, untilStopped }, { sessionId, toolCallId, attempt, signal }) {
+      of(sessionId).note(effectsLog, { what: 'entered', tool: name, toolCallId });
+      const end = Date.now() + (attempt === 1 ? ms : 0);
+      while (Date.now() < end);
+      if (untilStopped && attempt === 1) {
+        if (!signal.aborted) await once(signal, 'abort');
+        of(sessionId).note(effectsLog, { what: 'stopped', tool: name, toolCallId });
+        signal.throwIfAborted();
+      }
+      of(sessionId).note(effectsLog, { what: 'done', tool: name, toolCallId });
+      return `${name} done`;
+    },
+  });
 }
 
 async function haveEffect(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,8 +37,6 @@ export function testAgent(name: string, options: Partial<AgentOptions> = {}): Ag
   return defineAgent({ name, model: 'scripted/main', systemPrompt: 'You are under test.', retry: { baseDelayMs: 50 }, ...options });
 }
 
-let sessions = 0;
-
 /**
  * A worker and a client in this process for all tests of a file, on the suite's Temporal server, with a store and a task
  * queue of their own. After each test the invariants of the design are checked for every session that it used.
@@ -48,7 +47,7 @@ export class Harness {
   /** Temporal's own client, without Everturn's converter: for what people and programs do by hand. */
   temporal!: Client;
   folder!: string;
-  readonly taskQueue = `loop-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+  readonly taskQueue = `loop-${randomUUID()}`;
   readonly gates = new Gates();
   readonly requests: ScriptedRequest[] = [];
   private readonly scripts = new Map<string, readonly TalkReply[] | ((request: ScriptedRequest) => TalkReply)>();
@@ -91,6 +90,7 @@ export class Harness {
       ...overrides,
     });
     const running = worker.run();
+    running.catch((error: unknown) => process.stderr.write(`The worker of the tests broke: ${error}\n`));
     return async () => {
       worker.shutdown();
       await running;
@@ -99,8 +99,8 @@ export class Harness {
 
   /** A new session with the replies that the model will give in it. */
   talk(agent: string, replies: readonly TalkReply[] | ((request: ScriptedRequest) => TalkReply) = [], options: Omit<SessionOptions, 'agent'> = {}): Talk {
-    sessions += 1;
-    const sessionId = `s-${process.pid}-${sessions}`;
+    // Unique on the suite's server, where the sessions of earlier files may linger.
+    const sessionId = `s-${randomUUID().slice(-12)}`;
     this.scripts.set(sessionId, replies);
     const talk = new Talk(this, this.client.session(sessionId, { agent, ...options }));
     this.talks.push(talk);

@@ -17,12 +17,19 @@ export interface Checked {
 /** The invariants of the design that hold for every session, whatever happened to it. */
 export async function expectInvariants({ store, sessionId, requests, accepted }: Checked): Promise<void> {
   const log = await readWholeLog(store, sessionId);
-  const own = requests.filter((request) => request.options.sessionId === undefined || request.options.sessionId === sessionId);
+  const own = requests.filter(
+    (request) => request.options.sessionId === undefined || request.options.sessionId === sessionId,
+  );
   expect({
-    'I1 every call has one result': own.flatMap((request, index) => callsWithoutResult(request.messages).map((what) => `request ${index}: ${what}`)),
+    'I1 every call has one result': own.flatMap((request, index) =>
+      callsWithoutResult(request.messages).map((what) => `request ${index}: ${what}`),
+    ),
     'I2 every message once': await misplaced(store, sessionId, accepted),
     'I4 every start has one end': unpaired(log),
-    'I4 no reader glues two attempts': gluedDeltas(await store.readDeltas(sessionId, 0, 100_000), await assistants(store, sessionId)),
+    'I4 no reader glues two attempts': gluedDeltas(
+      await store.readDeltas(sessionId, 0, 100_000),
+      await assistants(store, sessionId),
+    ),
     'I7 the chain holds': await store.verify(sessionId),
   }).toEqual({
     'I1 every call has one result': [],
@@ -47,7 +54,8 @@ export function callsWithoutResult(messages: readonly Message[]): string[] {
   for (const [index, message] of messages.entries()) {
     if (message.role === 'toolResult') {
       if (open[0] === message.toolCallId) open.shift();
-      else if (open.includes(message.toolCallId)) wrong.push(`message ${index}: result of ${message.toolCallId} before that of ${open[0]}`);
+      else if (open.includes(message.toolCallId))
+        wrong.push(`message ${index}: result of ${message.toolCallId} before that of ${open[0]}`);
       else wrong.push(`message ${index}: a result of ${message.toolCallId}, which nobody waits for`);
       continue;
     }
@@ -72,7 +80,8 @@ export function unpaired(log: readonly LogRecord[]): string[] {
   const wrong: string[] = [];
   const open = new Set<string>();
   const ended = new Set<string>();
-  const start = (name: string) => {
+  const start = (name: string, run: string | null) => {
+    if (ended.has(`run ${run}`)) wrong.push(`${name} starts after the end of its run`);
     if (open.has(name) || ended.has(name)) wrong.push(`${name} starts twice`);
     open.add(name);
   };
@@ -83,15 +92,16 @@ export function unpaired(log: readonly LogRecord[]): string[] {
   for (const { body, runId, turn } of log) {
     if (body.kind !== 'event') continue;
     const { event } = body;
-    if (event.type === 'agent_start') start(`run ${runId}`);
-    else if (event.type === 'turn_start') start(`turn ${runId}/${turn}`);
+    if (event.type === 'agent_start') start(`run ${runId}`, runId);
+    else if (event.type === 'turn_start') start(`turn ${runId}/${turn}`, runId);
     else if (event.type === 'turn_end') end(`turn ${runId}/${turn}`);
-    else if (event.type === 'tool_execution_start') start(`tool ${runId}/${turn}/${event.toolCallId}`);
+    else if (event.type === 'tool_execution_start') start(`tool ${runId}/${turn}/${event.toolCallId}`, runId);
     else if (event.type === 'tool_execution_end') end(`tool ${runId}/${turn}/${event.toolCallId}`);
     else if (event.type === 'agent_end') {
-      for (const name of open) if (name !== `run ${runId}` && name.includes(` ${runId}/`)) wrong.push(`${name} is open when its run ends`);
+      for (const name of open)
+        if (name !== `run ${runId}` && name.includes(` ${runId}/`)) wrong.push(`${name} is open when its run ends`);
+      start(`settling of ${runId}`, runId);
       end(`run ${runId}`);
-      start(`settling of ${runId}`);
     } else if (event.type === 'settled') end(`settling of ${runId}`);
   }
   return [...wrong, ...[...open].map((name) => `${name} has no end`)];
@@ -114,7 +124,8 @@ export function gluedDeltas(deltas: readonly StreamRecord[], stored: ReadonlyMap
   for (const [entryId, own] of last) {
     const text = own.map(({ delta }) => (delta.type === 'text_delta' ? delta.delta : '')).join('');
     const message = stored.get(entryId);
-    if (message !== undefined && text !== textOf(message)) wrong.push(`${entryId}: "${text}" was streamed, "${textOf(message)}" is stored`);
+    if (message !== undefined && text !== textOf(message))
+      wrong.push(`${entryId}: "${text}" was streamed, "${textOf(message)}" is stored`);
   }
   return wrong;
 }

@@ -21,15 +21,19 @@ export async function readWholeLog(store: Store, sessionId: string): Promise<Log
   }
 }
 
+/** Events that only tell how something went: they may come once more after a crash, and stand in no order. */
+const notes: readonly string[] = ['hook', 'after_provider_response'];
+
 /**
- * The log in words, one for each record: the event's type, or the role of the message that is appended. With `runId`
- * only the records of that run.
+ * The log in words, one for each record but notes: the event's type, or the role of the message that is appended. With
+ * `runId` only the records of that run.
  */
 export async function logWords(store: Store, sessionId: string, runId?: string): Promise<string[]> {
   const log = await readWholeLog(store, sessionId);
-  return log.filter((record) => runId === undefined || record.runId === runId).map(({ body }) => {
-    if (body.kind === 'event') return wordOf(body.event);
-    return body.entry.type === 'message' ? body.entry.message.role : body.entry.type;
+  const own = log.filter((record) => runId === undefined || record.runId === runId);
+  return own.flatMap(({ body }) => {
+    if (body.kind === 'event') return notes.includes(body.event.type) ? [] : [wordOf(body.event)];
+    return body.entry.type === 'message' ? [body.entry.message.role] : [body.entry.type];
   });
 }
 
@@ -47,7 +51,8 @@ export function words(messages: readonly (AgentMessage | Message)[]): string[] {
       const calls = toolCallsOf(message as never).map((call) => ` +${call.name}`);
       return `assistant: ${textOf(message)}${calls.join('')}`;
     }
-    if (message.role === 'toolResult') return `result of ${message.toolName}${message.isError ? ' (error)' : ''}: ${textOf(message)}`;
+    if (message.role === 'toolResult')
+      return `result of ${message.toolName}${message.isError ? ' (error)' : ''}: ${textOf(message)}`;
     return `${message.role}: ${textOf(message)}`;
   });
 }

@@ -6,7 +6,14 @@ import { createWorker } from '../../src/worker/index.ts';
 import { crashAgents } from './crash-agents.ts';
 import { Evidence } from './evidence.ts';
 import { waitFor } from './wait-for.ts';
-import { elsewhereQueue, holdCommitFile, repliesFile, requestsFile, type WorkerProcessConfig } from './worker-process.ts';
+import {
+  elsewhereQueue,
+  holdCommitFile,
+  holdRetriesFile,
+  repliesFile,
+  requestsFile,
+  type WorkerProcessConfig,
+} from './worker-process.ts';
 
 // A worker process of the crash tests: started by `startWorkerProcess`, ended by a signal, told everything by the
 // environment and by files. It says that it is ready by a message to its parent.
@@ -23,10 +30,10 @@ if (!process.env.EVERTURN_LOG) {
 
 /** Holds effects right before or after the commit that carries their result, as long as a file says so. */
 function holdable(store: Store): Store {
-  const hold = async (place: 'before' | 'after', { sessionId, effect }: Fence, { result }: Commit) => {
+  const hold = async (place: 'before' | 'after', { sessionId, effect }: Fence, { result, closeRun }: Commit) => {
     const evidence = root.of(sessionId);
-    const file = holdCommitFile(place, effect);
-    if (result === undefined || !evidence.has(file)) return;
+    const file = holdCommitFile(place, closeRun === undefined ? effect : `${closeRun.runId}/end`);
+    if ((result === undefined && closeRun === undefined) || !evidence.has(file)) return;
     const whom = evidence.text(file);
     if (whom !== '' && whom !== String(process.pid)) return;
     evidence.put(`${file}.waiting`);
@@ -34,6 +41,10 @@ function holdable(store: Store): Store {
   };
   return {
     ...store,
+    async beginEffect(fence) {
+      if (fence.attempt > 1) await root.of(fence.sessionId).untilGone(holdRetriesFile);
+      return store.beginEffect(fence);
+    },
     async commit(fence, commit) {
       await hold('before', fence, commit);
       const done = await store.commit(fence, commit);

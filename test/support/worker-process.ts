@@ -13,13 +13,16 @@ export function elsewhereQueue(taskQueue: string): string {
 }
 
 /**
- * While this file is there, an effect of that name ("RUN/t0/model") holds before or after the commit that carries its
- * result: the moment when everything is done and nothing is told. `<file>.waiting` says that one is there. With a pid in
+ * While this file is there, an effect of that name ("RUN/t0/model"; "RUN/end" for what ends a run) holds before or after
+ * the commit that carries its result: the moment when everything is done and nothing is told. `<file>.waiting` says that one is there. With a pid in
  * the file, only that process holds.
  */
 export function holdCommitFile(place: 'before' | 'after', effect: string): string {
   return `hold-${place}-${effect.replaceAll('/', '_')}`;
 }
+
+/** While this file is there, second and later attempts of the session's effects do not begin. */
+export const holdRetriesFile = 'hold-retries';
 
 export interface WorkerProcessConfig {
   address: string;
@@ -58,11 +61,15 @@ const stopTimeoutMs = 15_000;
 export async function startWorkerProcess(config: WorkerProcessConfig): Promise<WorkerProcess> {
   // Not the flags of jest: a plain Node, on the repository's sources.
   const { NODE_OPTIONS: _, ...env } = process.env;
-  const child = spawn(process.execPath, ['--conditions=everturn-source', '--disable-warning=ExperimentalWarning', main], {
-    env: { ...env, EVERTURN_TEST_WORKER: JSON.stringify(config) },
-    cwd: config.folder,
-    stdio: ['ignore', process.env.EVERTURN_LOG ? 'inherit' : 'ignore', 'pipe', 'ipc'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--conditions=everturn-source', '--disable-warning=ExperimentalWarning', main],
+    {
+      env: { ...env, EVERTURN_TEST_WORKER: JSON.stringify(config) },
+      cwd: config.folder,
+      stdio: ['ignore', process.env.EVERTURN_LOG ? 'inherit' : 'ignore', 'pipe', 'ipc'],
+    },
+  );
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-4000);

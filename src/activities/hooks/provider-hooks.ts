@@ -7,7 +7,7 @@ import { putJson, readJson } from '../blobs.ts';
 import type { Effect } from '../effect.ts';
 import type { Runtime } from '../runtime.ts';
 import { keepListChange, restoreList } from './list-change.ts';
-import { callHook } from './run-hook.ts';
+import { askAgain, callHook } from './run-hook.ts';
 
 /**
  * before_provider_request: every handler sees the options as patched so far. The patched options are kept, but for values
@@ -32,11 +32,10 @@ export async function prepareOptions(effect: Effect, agent: Agent, model: Model<
       call,
       keep: async ({ headers, ...kept }) => {
         const sameHeaders = canonicalJson(headers ?? {}) === canonicalJson(before.headers ?? {});
-        return sameHeaders ? ({ options: kept } as unknown as Json) : { again: true };
+        return sameHeaders ? (kept as unknown as Json) : askAgain;
       },
       restore: async (kept) => {
-        if (!('options' in (kept as object))) return call();
-        const { options: rest } = kept as unknown as { options: AgentHarnessStreamOptions };
+        const rest = kept as unknown as AgentHarnessStreamOptions;
         return before.headers === undefined ? rest : { ...rest, headers: before.headers };
       },
       // The log has the names of headers alone.

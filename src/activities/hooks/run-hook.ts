@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorText } from '../../common/errors.ts';
+import { EverturnError, errorText } from '../../common/errors.ts';
 import type { Json } from '../../common/json.ts';
-import { withSignal } from '../../hooks/current-signal.ts';
+import { type Caller, withCaller } from '../../hooks/current-signal.ts';
 import { NonRetryableHookError, normalizeHookError } from '../../hooks/errors.ts';
 import type { HookSettings } from '../../hooks/types.ts';
 import type { Effect } from '../effect.ts';
@@ -18,18 +18,27 @@ export interface HookCall<Value> {
   /** Tells calls of the same handler in one effect apart, such as a gate's for each tool call. */
   about?: string;
   call(): Value | Promise<Value>;
-  /** What is kept of a value, and how it is made again from that. Default: the value as JSON. */
-  keep?(value: Value): Promise<Json>;
+  /**
+   * What is kept of a value, and how it is made again from that. Default: the value as JSON. `askAgain`: it must not be
+   * kept, so a retry of the effect asks the handler again.
+   */
+  keep?(value: Value): Promise<Json | typeof askAgain>;
   restore?(kept: Json): Promise<Value>;
   /** What the log says of it: small, without the texts. */
   describe(value: Value): Json;
 }
+
+export const askAgain = Symbol('ask again');
 
 export type HookAnswer<Value> = { value: Value } | { error: string };
 
 interface Kept {
   kept?: Json;
   error?: string;
+  /** True: asked, and not kept. */
+  again?: boolean;
+  /** What the log says of it. */
+  outcome: Json;
   durationMs: number;
   attempts: number;
 }
@@ -41,7 +50,7 @@ interface Kept {
 export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<HookAnswer<Value>> {
   const name = ['hook', hook.hook, hook.handler, ...(hook.about === undefined ? [] : [hook.about])].join('/');
   const known = effect.step(name) as unknown as Kept | undefined;
-  if (known !== undefined) {
+  if (known !== undefined && known.again !== true) {
     note(effect, hook, known);
     if (known.error !== undefined) return { error: known.error };
     const restore = hook.restore ?? (async (kept: Json) => kept as Value);
@@ -51,23 +60,33 @@ export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Pro
   const started = performance.now();
   const { answer, attempts } = await attempt(effect, hook);
   const durationMs = Math.round(performance.now() - started);
-  const record: Kept = { ...(await toKept(hook, answer)), durationMs, attempts };
-  await effect.saveStep(name, record as unknown as Json);
-  note(effect, hook, record, answer);
+  const record: Kept = { ...(await toKept(hook, answer)), outcome: outcomeOf(hook, answer), durationMs, attempts };
+  if (known === undefined) await effect.saveStep(name, record as unknown as Json);
+  note(effect, hook, record);
   return answer;
 }
 
-/** The same for a hook whose error ends the run. @throws EverturnError `hook`, not retryable */
+/** The same for a hook whose error ends the run. @throws EverturnError `hook`, or `cancelled` on an abort; not retryable */
 export async function callHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<Value> {
   const answer = await askHook(effect, hook);
+  if ('error' in answer && effect.stopReason() === 'abort') throw new EverturnError('cancelled', 'Operation aborted');
   if ('error' in answer) throw normalizeHookError(hook.hook, new Error(answer.error));
   return answer.value;
 }
 
-async function toKept<Value>(hook: HookCall<Value>, answer: HookAnswer<Value>): Promise<Pick<Kept, 'kept' | 'error'>> {
+async function toKept<Value>(
+  hook: HookCall<Value>,
+  answer: HookAnswer<Value>,
+): Promise<Pick<Kept, 'kept' | 'error' | 'again'>> {
   if ('error' in answer) return { error: answer.error };
   if (answer.value === undefined) return {};
-  return { kept: hook.keep === undefined ? (answer.value as Json) : await hook.keep(answer.value) };
+  const kept = hook.keep === undefined ? (answer.value as Json) : await hook.keep(answer.value);
+  return kept === askAgain ? { again: true } : { kept };
+}
+
+function outcomeOf<Value>(hook: HookCall<Value>, answer: HookAnswer<Value>): Json {
+  if ('error' in answer) return { error: answer.error };
+  return answer.value === undefined ? null : hook.describe(answer.value);
 }
 
 async function attempt<Value>(
@@ -77,7 +96,7 @@ async function attempt<Value>(
   const { attempts = defaultAttempts, delayMs = defaultDelayMs } = hook.settings ?? {};
   for (let tried = 1; ; tried++) {
     try {
-      return { answer: { value: await withSignal(effect.signal, async () => hook.call()) }, attempts: tried };
+      return { answer: { value: await withCaller(callerOf(effect), async () => hook.call()) }, attempts: tried };
     } catch (error) {
       // A worker that stops leaves the question to the next attempt of the effect; an abort wants no second try.
       const stopped = effect.stopReason();
@@ -89,24 +108,16 @@ async function attempt<Value>(
   }
 }
 
-function note<Value>(effect: Effect, hook: HookCall<Value>, kept: Kept, answer?: HookAnswer<Value>): void {
+/** Whom hooks and tools of an effect work for. */
+export function callerOf({ signal, fence: { sessionId, runId } }: Effect): Caller {
+  return { signal, sessionId, ...(runId === undefined ? {} : { runId }) };
+}
+
+function note<Value>(effect: Effect, hook: HookCall<Value>, { outcome, durationMs, attempts }: Kept): void {
   const about = hook.about === undefined ? '' : `/${hook.about}`;
-  const outcome: Json =
-    kept.error !== undefined
-      ? { error: kept.error }
-      : answer !== undefined && 'value' in answer && answer.value !== undefined
-        ? hook.describe(answer.value)
-        : (null as Json);
   effect.note({
     kind: 'event',
     key: `${effect.fence.effect}/hook/${hook.hook}/${hook.handler}${about}`,
-    event: {
-      type: 'hook',
-      hook: hook.hook,
-      handler: hook.handler,
-      outcome,
-      durationMs: kept.durationMs,
-      attempt: kept.attempts,
-    },
+    event: { type: 'hook', hook: hook.hook, handler: hook.handler, outcome, durationMs, attempt: attempts },
   });
 }

@@ -49,8 +49,14 @@ export async function passGates(effect: Effect, agent: Agent, moment: ToolMoment
       about: String(index),
       call: async () => {
         const before = canonicalJson(args);
-        const verdict = (await ask()) ?? {};
-        return { verdict, ...(canonicalJson(args) === before ? {} : { args: structuredClone(args) }) };
+        try {
+          const verdict = (await ask()) ?? {};
+          return { verdict, ...(canonicalJson(args) === before ? {} : { args: structuredClone(args) }) };
+        } catch (error) {
+          // The next try finds the arguments as this one found them.
+          if (canonicalJson(args) !== before) replaceArgs(args, JSON.parse(before) as Record<string, unknown>);
+          throw error;
+        }
       },
       describe: ({ verdict, args: changed }) => ({
         ...(verdict.block ? { block: true } : {}),

@@ -158,8 +158,25 @@ async function restoreRequest(
     if ('blob' in ref) messages.push((await readJson(runtime, ref.blob)) as Message);
     else messages.push((known.get(ref.entry) ?? (await readMessage(runtime, sessionId, ref.entry))) as Message);
   }
-  const frame = (await readJson(runtime, kept.frame)) as Frame;
+  const frame = await frameOf(runtime, kept);
   return { ...frame, options: withHeaders(frame.options, options), messages };
+}
+
+/** The system prompt and tools that a reply was asked for with. @throws EverturnError `store` when it had no request */
+export async function readFrame(
+  runtime: Runtime,
+  sessionId: string,
+  runId: string,
+  turn: number,
+): Promise<Pick<Frame, 'systemPrompt' | 'tools'>> {
+  const kept = await runtime.store.readRequest(sessionId, runId, turn);
+  if (kept === undefined)
+    throw new EverturnError('store', `The request of turn ${turn} of run ${runId} is not in the store.`);
+  return frameOf(runtime, kept);
+}
+
+async function frameOf(runtime: Runtime, kept: RequestRecord): Promise<Frame> {
+  return (await readJson(runtime, kept.frame)) as Frame;
 }
 
 function withHeaders(options: Frame['options'], { headers }: StreamSettings): SimpleStreamOptions {

@@ -3,7 +3,7 @@ import { EverturnError } from '../../common/errors.ts';
 import { type AssistantMessage, type ToolCall, toolCallsOf } from '../../common/messages.ts';
 import type { AgentContext } from '../../common/policy.ts';
 import type { Effect } from '../effect.ts';
-import { systemPromptOf } from '../model/build-request.ts';
+import { readFrame } from '../model/build-request.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The reply that holds a batch of calls. */
@@ -21,18 +21,20 @@ export function callAt(message: AssistantMessage, index: number): ToolCall {
   return call;
 }
 
-/** What tool hooks see: the transcript up to the reply that calls. */
+/** What tool hooks see: the transcript up to the reply that calls, with the system prompt and tools of its request. */
 export async function hookContext(
   runtime: Runtime,
   effect: Effect,
   agent: Agent,
-  entryId: string,
+  { entryId, runId, turn }: { entryId: string; runId: string; turn: number },
 ): Promise<AgentContext> {
-  const items = await runtime.contexts.read(effect.fence.sessionId, entryId);
-  const { model, thinkingLevel } = agent;
+  const { sessionId } = effect.fence;
+  const items = await runtime.contexts.read(sessionId, entryId);
+  const frame = await readFrame(runtime, sessionId, runId, turn);
+  const tools = agent.tools.filter((tool) => frame.tools.some(({ name }) => name === tool.name));
   return {
-    systemPrompt: await systemPromptOf(effect, agent, { model, thinkingLevel, activeTools: null }),
+    systemPrompt: frame.systemPrompt,
     messages: items.map((item) => item.message),
-    tools: agent.tools.map(({ name, description }) => ({ name, description })),
+    tools: tools.map(({ name, description }) => ({ name, description })),
   };
 }

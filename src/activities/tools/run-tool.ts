@@ -53,7 +53,10 @@ export async function runTool(tool: Tool, args: unknown, context: ToolContext, s
       await delay(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       if (!stop.signal.aborted) continue;
     }
-    return failure(stop.signal.aborted ? stop.reason().outcome : 'failed', errorText(error));
+    if (!stop.signal.aborted) return failure('failed', errorText(error));
+    const { outcome, text } = stop.reason();
+    // What a tool throws because it was stopped says that it was aborted, not by what.
+    return failure(outcome, outcome === 'aborted' ? errorText(error) : `${text}: ${errorText(error)}`);
   }
 }
 

@@ -2,15 +2,14 @@ import { uuidv7 } from '@earendil-works/pi-ai';
 import { type Command, Option } from 'commander';
 import type { AgentClient, SessionHandle } from '../../client/index.ts';
 import { EverturnError, isEverturnError } from '../../common/errors.ts';
-import { modelRefSchema, type OnBusy, onBusyChoices, type PromptAnswer } from '../../common/signals.ts';
-import { EventWriter } from '../event-writer.ts';
+import { modelRefSchema, type OnBusy, onBusyChoices } from '../../common/signals.ts';
+import type { SessionRow } from '../../store/types.ts';
 import { exitCodes, invalidArgument } from '../failure.ts';
 import { Output } from '../output.ts';
 import { withClient } from '../session-client.ts';
 import { parseId, type SessionFlags, shownStore, storePath, withTemporalFlags, withWaitFlag } from '../settings.ts';
-import { exitCodeOfSignal, onEndSignals } from '../signals.ts';
-import { usageText } from '../transcript/lines.ts';
-import { followRun, type RunEnd } from './follow-run.ts';
+import { AttachedRun } from './attached-run.ts';
+import { followRun } from './follow-run.ts';
 import { readImage } from './images.ts';
 
 interface RunFlags extends SessionFlags {
@@ -59,10 +58,11 @@ async function run(prompt: string, flags: RunFlags): Promise<number> {
   const images = (flags.image ?? []).map(readImage);
   if (prompt.trim() === '') throw invalidArgument('The prompt is empty.');
   return withClient(flags, async (client) => {
-    const session = await sessionFor(client, flags);
-    const from = (await client.store.readSession(session.sessionId))?.length ?? 0;
+    const row = flags.session === undefined ? undefined : await client.store.readSession(flags.session);
+    const from = row?.length ?? 0;
+    const session = await sessionFor(client, row, flags);
     const runId = flags.runId ?? uuidv7();
-    const attached = new Attached(session, runId, new Output(flags.json));
+    const attached = new AttachedRun(session, runId, new Output(flags.json));
     try {
       const sent = session.prompt(prompt, {
         images,
@@ -92,9 +92,8 @@ async function run(prompt: string, flags: RunFlags): Promise<number> {
 }
 
 /** A new session, or a known one, which keeps its agent. */
-async function sessionFor(client: AgentClient, flags: RunFlags): Promise<SessionHandle> {
+async function sessionFor(client: AgentClient, row: SessionRow | undefined, flags: RunFlags): Promise<SessionHandle> {
   const { model } = flags;
-  const row = flags.session === undefined ? undefined : await client.store.readSession(flags.session);
   if (row === undefined) {
     if (flags.agent === undefined)
       throw invalidArgument(
@@ -111,7 +110,7 @@ async function sessionFor(client: AgentClient, flags: RunFlags): Promise<Session
   const session = client.session(row.sessionId, { agent: row.agent });
   if (model !== undefined && model !== row.model) {
     // A prompt that is to be refused must not change anything.
-    if (flags.onBusy === undefined && (await session.status()).phase !== 'idle') {
+    if ((flags.onBusy ?? 'reject') === 'reject' && (await session.status()).phase !== 'idle') {
       throw new EverturnError(
         'busy',
         `Session "${row.sessionId}" is busy. Wait for it, or say what to do with --on-busy steer, followUp or interrupt.`,
@@ -137,92 +136,4 @@ async function requireSameStore(client: AgentClient, sessionId: string, flags: R
     `The run goes on, but the workers keep session "${sessionId}" in another store than ${shownStore(storePath(flags))}. Name theirs with --store or EVERTURN_STORE.`,
     { details: { sessionId } },
   );
-}
-
-/** One run and the person in front of it. First Ctrl-C: the run is aborted. Second, or SIGTERM: the person leaves, it goes on. */
-class Attached {
-  readonly writer: EventWriter;
-  readonly release: () => void;
-  readonly #session: SessionHandle;
-  readonly #out: Output;
-  readonly #left = new AbortController();
-  #runId: string;
-  #isOpen = false;
-  #abortAsked = false;
-  #exitCode: number = exitCodes.ok;
-
-  constructor(session: SessionHandle, runId: string, out: Output) {
-    this.#session = session;
-    this.#runId = runId;
-    this.#out = out;
-    this.writer = new EventWriter(out);
-    this.release = onEndSignals((before, signal) => {
-      this.#exitCode = exitCodeOfSignal(signal);
-      if (before > 0 || signal === 'SIGTERM') this.#left.abort();
-      else this.#askForAbort();
-    });
-  }
-
-  get left(): AbortSignal {
-    return this.#left.signal;
-  }
-
-  /** What the promise gives, or nothing when the person leaves before. */
-  async orLeft<T>(promise: Promise<T>): Promise<T | undefined> {
-    const gone = Promise.withResolvers<undefined>();
-    this.left.addEventListener('abort', () => gone.resolve(undefined), { once: true });
-    promise.catch(() => undefined);
-    return Promise.race([promise, gone.promise]);
-  }
-
-  opened({ became, runId }: PromptAnswer, detach: boolean): void {
-    const { sessionId } = this.#session;
-    this.#runId = runId;
-    this.#isOpen = true;
-    this.#out.object({ type: 'prompt', sessionId, runId, became });
-    const { ink } = this.#out;
-    this.#out.line(detach ? `session ${sessionId}` : ink.dim(`session ${sessionId}`));
-    if (became !== 'opened') this.#out.line(ink.dim(`${became} into run ${runId}, which was going on`));
-    else if (detach) this.#out.line(`run ${runId}`);
-    if (this.#abortAsked) this.#sendAbort();
-  }
-
-  ended(end: RunEnd): number {
-    const { sessionId } = this.#session;
-    this.#out.object({ type: 'result', sessionId, runId: this.#runId, ...end });
-    if (end.usage !== undefined) {
-      const turns = `${end.turns} turn${end.turns === 1 ? '' : 's'}`;
-      this.writer.line(this.#out.ink.dim(`${turns}, ${usageText(end.usage)}; session ${sessionId}`));
-    } else if (end.error !== undefined && end.status === 'interrupted') {
-      this.writer.line(this.#out.ink.red(end.error.message));
-    }
-    return end.status === 'done' ? exitCodes.ok : exitCodes.failed;
-  }
-
-  leave(): number {
-    const { sessionId } = this.#session;
-    const what = this.#isOpen
-      ? 'left; the run goes on without this terminal'
-      : 'left before a worker has answered; the run begins when one does';
-    const text = `${what}. Look at it: everturn show ${sessionId} --follow`;
-    this.writer.note(text, { type: 'left', sessionId, runId: this.#runId, abortAsked: this.#abortAsked });
-    return this.#exitCode;
-  }
-
-  #askForAbort(): void {
-    this.#abortAsked = true;
-    const when = this.#isOpen ? '' : ' as soon as it has begun';
-    this.writer.note(`aborting the run${when}; Ctrl-C once more leaves it`, { type: 'aborting', runId: this.#runId });
-    if (this.#isOpen) this.#sendAbort();
-  }
-
-  #sendAbort(): void {
-    this.#session.sendAbort(this.#runId).catch((error: Error) => {
-      this.writer.note(`the abort could not be sent: ${error.message}`, {
-        type: 'abort_failed',
-        runId: this.#runId,
-        reason: error.message,
-      });
-    });
-  }
 }

@@ -61,6 +61,7 @@ export async function beginEffect(db: Db, fence: Fence): Promise<BegunEffect> {
     .where('effect', '=', fence.effect)
     .execute();
   return {
+    attempts: effect.attempts,
     ...(effect.result === null ? {} : { result: JSON.parse(effect.result) as Json }),
     steps: Object.fromEntries(steps.map((step) => [step.name, JSON.parse(step.outcome) as Json])),
     abortRequested: await isAborted(db, fence),

@@ -13,7 +13,8 @@ const unplaced = { runId: null, turn: null };
 
 /**
  * Takes ownership. The first call of a workflow run gives the session a new epoch and ends what earlier owners left open;
- * its retries change nothing. Once a later workflow run has opened the session, earlier ones are `fenced`.
+ * its retries change nothing. Once a later workflow run has opened the session, earlier ones are `fenced`, except one that
+ * Temporal says is the `living` one: that takes the session back, with one more epoch.
  */
 export async function openSession(db: Db, request: OpenSessionRequest): Promise<OpenedSession> {
   const { sessionId, workflowRunId } = request;

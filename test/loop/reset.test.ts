@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from '@jest/globals';
+import { type Harness, type Talk, testAgent, useHarness } from '../support/harness.ts';
+import { Entered, loopTools } from '../support/loop-tools.ts';
+
+const entered = new Entered();
+const harness: Harness = useHarness({
+  agents: () => [testAgent('plain', { tools: loopTools(harness, entered) })],
+  worker: { graceMs: 50, onNotice: () => undefined },
+});
+
+/** Resets the workflow to the decision that scheduled the n-th activity of a type: it is scheduled again. */
+async function resetBefore(talk: Talk, activity: string, n = 0): Promise<void> {
+  const { events } = await talk.workflow.fetchHistory();
+  const scheduled = (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === activity)[n];
+  const workflowTaskFinishEventId = scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
+  await harness.temporal.workflowService.resetWorkflowExecution({
+    namespace: 'default',
+    workflowExecution: { workflowId: talk.sessionId },
+    reason: 'test',
+    requestId: randomUUID(),
+    workflowTaskFinishEventId: workflowTaskFinishEventId ?? null,
+  });
+}
+
+const script = [{ calls: [{ name: 'say', args: { text: 'effect' } }] }, { text: 'A' }, { text: 'B' }];
+
+test('after a reset of a finished run its tool is not entered again, its messages stand once, and the session goes on', async () => {
+  const talk = harness.talk('plain', script);
+  talk.accepted.push('one', 'two');
+  const before = await talk.session.run('one', { runId: 'r1' });
+  const written = await talk.events('r1');
+  await resetBefore(talk, 'executeTool');
+  await talk.session.waitForIdle();
+  expect(await talk.session.run('two', { runId: 'r2' })).toMatchObject({ status: 'done', text: 'B' });
+  expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0', 'leave call-0-0']);
+  expect(await talk.events('r1')).toEqual(written);
+  expect(await talk.session.result('r1')).toEqual(before);
+  expect(talk.asked).toEqual([['user: one'], ['user: one', 'assistant:  +say', 'result of say: effect'], ['user: one', 'assistant:  +say', 'result of say: effect', 'assistant: A', 'user: two']]);
+});
+
+test('a reset to before the model was asked gets the stored reply', async () => {
+  const talk = harness.talk('plain', script);
+  talk.accepted.push('one', 'two');
+  await talk.session.run('one', { runId: 'r1' });
+  await resetBefore(talk, 'streamAssistantResponse');
+  await talk.session.waitForIdle();
+  expect(await talk.session.run('two', { runId: 'r2' })).toMatchObject({ status: 'done', text: 'B' });
+  expect(talk.requests).toHaveLength(3);
+  expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0', 'leave call-0-0']);
+});
+
+test('a reset while a never tool runs gives its call an unknown outcome, and the true result stays beside it', async () => {
+  const talk = harness.talk('plain', [{ calls: [{ name: 'stubborn', args: { at: 'tool', text: 'true' } }] }, { text: 'A' }]);
+  talk.accepted.push('one');
+  await talk.session.prompt('one', { runId: 'r1' });
+  await talk.reached('tool');
+  await resetBefore(talk, 'executeTool');
+  expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'A' });
+  expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0']);
+  expect(talk.asked[1]?.[2]).toMatch(/^result of stubborn \(error\): .*outcome unknown/);
+  talk.open('tool');
+});
+
+test('a reset in mid-stream asks the model again, and no reader glues the two replies', async () => {
+  const talk = harness.talk('plain', (request) => ({ text: 'Hello world', ...(request.attempt === 1 ? { holdUntilFile: 'hold', holdAfterChunks: 2 } : {}) }));
+  talk.accepted.push('one');
+  await talk.session.prompt('one', { runId: 'r1' });
+  await talk.held('hold');
+  await resetBefore(talk, 'streamAssistantResponse');
+  expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'Hello world' });
+  talk.release('hold');
+});
+
+test('messages that were steered before and after the place of a reset stand once, in order', async () => {
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { at: 't0' } }] },
+    { calls: [{ name: 'say', args: { at: 't1' } }] },
+    ...['A', 'B', 'C', 'D', 'E'].map((text) => ({ text })),
+  ]);
+  const steer = async (text: string) => {
+    talk.accepted.push(text);
+    await talk.session.steer(text);
+    await talk.logged((event) => event.type === 'queue_update' && JSON.stringify(event.steer).includes(`"${text}"`), text);
+  };
+  talk.accepted.push('one');
+  await talk.session.prompt('one', { runId: 'r1' });
+  await talk.reached('t0');
+  await steer('s1');
+  talk.open('t0');
+  await talk.reached('t1');
+  await steer('s2');
+  await steer('s3');
+  await resetBefore(talk, 'executeTool', 1);
+  talk.open('t1');
+  expect(await talk.session.result('r1')).toMatchObject({ status: 'done' });
+  await talk.session.waitForIdle();
+  expect((await talk.transcript()).filter((line) => line.startsWith('user'))).toEqual(['user: one', 'user: s1', 'user: s2', 'user: s3']);
+});
