@@ -15,7 +15,7 @@ import { agentOf, type Runtime } from './runtime.ts';
  * that the next one sees. It reserves the run first, so a repeated prompt asks nobody.
  */
 export function beforeAgentStart(runtime: Runtime, input: StartInput): Promise<StartResult> {
-  const place = { effect: `${input.runId}/start`, runId: input.runId, turn: input.turn };
+  const place = { effect: `${input.runId}/start`, openRun: input.openRun, runId: input.runId, turn: input.turn };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const opened = await effect.commit({ openRun: { runId: input.runId, token: input.openRun } });

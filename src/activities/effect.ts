@@ -39,6 +39,8 @@ export interface EffectPlace {
   effect: string;
   runId?: string;
   turn?: number;
+  /** Token of the run that this effect opens. See Commit.openRun. */
+  openRun?: string;
   /** True: settles the effect of this name instead of carrying it out. */
   settling?: boolean;
 }
@@ -57,7 +59,11 @@ export async function runEffect<Result>(
   const stop = new Stop(runtime, fence, context);
   const heartbeat = setInterval(() => context.heartbeat(), heartbeatMs);
   try {
-    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence));
+    const opening =
+      place.openRun === undefined || fence.runId === undefined
+        ? undefined
+        : { runId: fence.runId, token: place.openRun };
+    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, opening));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
     return await body(effectOf(runtime, fence, stop, begun));

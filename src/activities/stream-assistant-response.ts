@@ -28,6 +28,7 @@ const maxRetryAfterMs = 3_600_000;
 export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Promise<ModelResult> {
   const place = {
     effect: `${input.runId}/t${input.turn}/model`,
+    ...(input.openRun === undefined ? {} : { openRun: input.openRun }),
     runId: input.runId,
     turn: input.turn,
     settling: input.aborted,

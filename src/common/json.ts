@@ -9,7 +9,8 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => {
     if (item === null || typeof item !== 'object' || Array.isArray(item)) return item;
     const source = item as Record<string, unknown>;
-    const sorted: Record<string, unknown> = {};
+    // Without a prototype, so that a key like __proto__ is a key like any other.
+    const sorted: Record<string, unknown> = Object.create(null);
     for (const key of Object.keys(source).sort()) sorted[key] = source[key];
     return sorted;
   });

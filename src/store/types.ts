@@ -225,8 +225,11 @@ export interface Delta {
 export interface Store {
   /** Takes ownership with a new epoch, and ends in the log what earlier owners left open. */
   openSession(request: OpenSessionRequest): Promise<OpenedSession>;
-  /** Begins an attempt: later writes of earlier attempts are refused. */
-  beginEffect(fence: Fence): Promise<BegunEffect>;
+  /**
+   * Begins an attempt: later writes of earlier attempts are refused. `opening`: the run that this effect is to open; when
+   * that is known with another token, the effect of the same name was another run's, so its result is not given back.
+   */
+  beginEffect(fence: Fence, opening?: NonNullable<Commit['openRun']>): Promise<BegunEffect>;
   /** Keeps one outcome inside an effect, so that a retry does not ask again. The first write of a name wins and is returned. */
   saveStep(fence: Fence, name: string, outcome: Json): Promise<Json>;
   commit(fence: Fence, commit: Commit): Promise<CommitResult>;

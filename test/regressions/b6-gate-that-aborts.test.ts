@@ -35,7 +35,7 @@ test.each([
   expect(await talk.session.run('Go', { runId: 'r1' })).toMatchObject({ status: 'aborted' });
   const events = await talk.events('r1');
   for (const id of ['a', 'b']) {
-    expect(events.filter((word) => word.endsWith(` ${id}`) || word.startsWith(`end ${id}:`))).toEqual([`start ${id}`, `end ${id}: aborted`]);
+    expect(events.filter((word) => word === `start ${id}` || word.startsWith(`end ${id}:`))).toEqual([`start ${id}`, `end ${id}: aborted`]);
   }
   const aborted = 'result of say (error): Operation aborted';
   expect(events.filter((word) => word.startsWith('result'))).toEqual([aborted, aborted]);

@@ -33,6 +33,21 @@ describe('the fence', () => {
     await expect(store.commit(fence('e'), { records: [entry('b')] })).rejects.toMatchObject(byAttempt);
   });
 
+  test('a repeated prompt does not get back the result of the run that had its id before', async () => {
+    const store = await tempSession();
+    const first = { runId: 'r', token: 'first' };
+    await store.commit(fence('r/t0/model'), { openRun: first, records: [entry('a')], result: 'reply' });
+    expect(await store.beginEffect(fence('r/t0/model', { attempt: 2 }), first)).toMatchObject({ result: 'reply' });
+    await takeOver(store, 'w2');
+    const again = fence('r/t0/model', { workflowRunId: 'w2' });
+    const repeated = { runId: 'r', token: 'second' };
+    expect(await store.beginEffect(again, repeated)).not.toHaveProperty('result');
+    expect(await store.commit(again, { openRun: repeated, records: [entry('b')] })).toMatchObject({
+      leaf: 'a',
+      duplicateRun: { runId: 'r' },
+    });
+  });
+
   test('attempts of one effect do not fence another', async () => {
     const store = await tempSession();
     await store.beginEffect(fence('e', { attempt: 5 }));

@@ -2,12 +2,16 @@ import type { QueuedMessage, SessionEvent } from '../../src/common/events.ts';
 import { textOf } from '../../src/common/messages.ts';
 import { words } from './transcript.ts';
 
+/** Seen with every turn, and proved beside the harness's hooks: left out here. */
+const everyTurn: readonly SessionEvent['type'][] = ['after_provider_response', 'save_point'];
+
 /**
  * Events in words, one for each. The start and the end of a message make one word where they stand side by side, as they
  * do for every message of the log.
  */
-export function eventWords(events: readonly SessionEvent[]): string[] {
+export function eventWords(all: readonly SessionEvent[]): string[] {
   const said: string[] = [];
+  const events = all.filter(({ type }) => !everyTurn.includes(type));
   for (let index = 0; index < events.length; index++) {
     const event = events[index];
     const next = events[index + 1];

@@ -41,9 +41,9 @@ function holdable(store: Store): Store {
   };
   return {
     ...store,
-    async beginEffect(fence) {
+    async beginEffect(fence, opening) {
       if (fence.attempt > 1) await root.of(fence.sessionId).untilGone(holdRetriesFile);
-      return store.beginEffect(fence);
+      return store.beginEffect(fence, opening);
     },
     async commit(fence, commit) {
       await hold('before', fence, commit);

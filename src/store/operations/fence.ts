@@ -2,6 +2,7 @@ import { EverturnError } from '../../common/errors.ts';
 import type { Json } from '../../common/json.ts';
 import type { Db, EffectsRow, SessionsRow } from '../schema.ts';
 import type { BegunEffect, Fence } from '../types.ts';
+import { findDuplicate, type RunOpening } from './runs.ts';
 import { lockSession } from './session-row.ts';
 
 export interface Entered {
@@ -52,8 +53,9 @@ export async function enter(db: Db, fence: Fence): Promise<Entered> {
 }
 
 /** Begins an attempt, and tells what earlier ones left: the result, outcomes of steps, and whether the run is aborted. */
-export async function beginEffect(db: Db, fence: Fence): Promise<BegunEffect> {
+export async function beginEffect(db: Db, fence: Fence, opening?: RunOpening): Promise<BegunEffect> {
   const { effect } = await enter(db, fence);
+  const repeated = opening !== undefined && (await findDuplicate(db, fence.sessionId, opening)) !== undefined;
   const steps = await db
     .selectFrom('steps')
     .select(['name', 'outcome'])
@@ -62,7 +64,7 @@ export async function beginEffect(db: Db, fence: Fence): Promise<BegunEffect> {
     .execute();
   return {
     attempts: effect.attempts,
-    ...(effect.result === null ? {} : { result: JSON.parse(effect.result) as Json }),
+    ...(effect.result === null || repeated ? {} : { result: JSON.parse(effect.result) as Json }),
     steps: Object.fromEntries(steps.map((step) => [step.name, JSON.parse(step.outcome) as Json])),
     abortRequested: await isAborted(db, fence),
   };

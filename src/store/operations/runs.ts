@@ -3,7 +3,7 @@ import { addTotals, noUsage, type UsageTotals } from '../../common/usage.ts';
 import type { Db, RunsRow, SessionsRow } from '../schema.ts';
 import type { Commit, RunRow } from '../types.ts';
 
-type RunOpening = NonNullable<Commit['openRun']>;
+export type RunOpening = NonNullable<Commit['openRun']>;
 
 export async function readRun(db: Db, sessionId: string, runId: string): Promise<RunRow | undefined> {
   const row = await selectRun(db, sessionId, runId);

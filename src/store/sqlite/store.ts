@@ -19,7 +19,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
   const live = callerOf<typeof liveWrites>(liveThread);
   return {
     openSession: (request) => write('openSession', request),
-    beginEffect: (fence) => write('beginEffect', fence),
+    beginEffect: (fence, opening) => write('beginEffect', fence, opening),
     saveStep: (fence, name, outcome) => write('saveStep', fence, name, outcome),
     commit: (fence, parts) => write('commit', fence, parts),
     claimTool: (fence, claim) => write('claimTool', fence, claim),

@@ -1,5 +1,6 @@
 import type { HookCall, Observation } from '../observation.ts';
 import type { Rule } from '../rules.ts';
+import { baseSystemPrompt } from '../scenario.ts';
 
 const contextHooks: ReadonlySet<string> = new Set(['context', 'transformContext', 'convertToLlm']);
 
@@ -45,17 +46,16 @@ function requestsOf(calls: readonly HookCall[]): HookCall[][] {
 function keepSystemPrompt(pi: Observation, runs: number, used: () => void): void {
   for (let run = 0; run < runs; run++) {
     const [first, ...later] = pi.requests.filter((request) => request.run === run);
-    const base = later[0]?.systemPrompt;
-    if (first === undefined || base === undefined || base === first.systemPrompt) continue;
-    used();
-    for (const request of later) {
-      request.systemPrompt = first.systemPrompt;
-      (request.payload as { system?: string }).system = first.systemPrompt;
+    if (first === undefined || first.systemPrompt === baseSystemPrompt) continue;
+    const { systemPrompt } = first;
+    const payloads = pi.calls
+      .filter((call) => call.hook === 'before_provider_payload' && call.run === run && call.turn > 0)
+      .map(({ seen }) => (seen as unknown as { payload: { system: string } }).payload);
+    for (const payload of [...payloads, ...later.map((request) => request.payload as { system: string })]) {
+      if (payload.system !== baseSystemPrompt) continue;
+      payload.system = systemPrompt;
+      used();
     }
-    for (const { hook, seen, run: of, turn } of pi.calls) {
-      if (hook !== 'before_provider_payload' || of !== run || turn === 0) continue;
-      const { payload } = seen as { payload: { system?: string } };
-      payload.system = first.systemPrompt;
-    }
+    for (const request of later) if (request.systemPrompt === baseSystemPrompt) request.systemPrompt = systemPrompt;
   }
 }
