@@ -34,7 +34,7 @@ export function append(runtime: Runtime, input: AppendInput): Promise<AppendResu
 /** Every call of the batch that has no result: the model is told apart what never started and what may have happened. */
 function openCalls({ settleOpen }: AppendInput, batch: StoredBatch, timestamp: number): SettledCall[] {
   if (settleOpen === undefined) return [];
-  const { entryId, outcome, reason } = settleOpen;
+  const { entryId, outcome, reason, sequential = false } = settleOpen;
   return batch.calls
     .filter((call) => call.settled === undefined)
     .map((call) => {
@@ -52,6 +52,7 @@ function openCalls({ settleOpen }: AppendInput, batch: StoredBatch, timestamp: n
         result: textOutcome(text),
         isError: true,
         timestamp,
+        sequential,
         before: [startRecord(entryId, call.index, announced)],
       };
     });

@@ -10,7 +10,6 @@ import type { SettledCall } from '../store/types.ts';
 import { putJson } from './blobs.ts';
 import { type Effect, runEffect } from './effect.ts';
 import { passGates } from './hooks/tool-hooks.ts';
-import { activeToolsOf } from './model/build-request.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
@@ -63,7 +62,9 @@ async function decideCall({
   context,
 }: CallToDecide): Promise<Decision> {
   if (effect.stopReason() === 'abort') return aborted;
-  const tool = activeToolsOf(agent, input.activeTools).find((candidate) => candidate.name === call.name);
+  // The tools of the reply's request count, whatever was set since.
+  const offered = context.tools?.some(({ name }) => name === call.name);
+  const tool = offered ? agent.tools.find((candidate) => candidate.name === call.name) : undefined;
   if (tool === undefined) return { outcome: 'not_found', reason: `Tool ${call.name} not found` };
   const validated = validateArguments(tool, call);
   if (!validated.ok) return { outcome: 'invalid_arguments', reason: validated.reason };

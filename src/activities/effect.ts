@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { EverturnError, isEverturnError, toErrorInfo } from '../common/errors.ts';
 import type { NewRecord } from '../common/events.ts';
@@ -6,6 +7,8 @@ import type { BegunEffect, Commit, CommitResult, Fence } from '../store/types.ts
 import type { Runtime } from './runtime.ts';
 
 const heartbeatMs = 1_000;
+const firstStorePauseMs = 100;
+const maxStorePauseMs = 2_000;
 /** A defect in our own code is tried this often, then ends the run with code `internal`. */
 const defectAttempts = 5;
 /** Lifts the attempt of a settling call above every attempt of the effect that it settles: those are fenced from then on. */
@@ -75,6 +78,22 @@ export async function runEffect<Result>(
   }
 }
 
+/**
+ * What was done must not be lost, or done again, because the store is full or away for a while: as long as this worker
+ * lives it is written here, and not by another attempt that knows nothing of it.
+ */
+async function untilStored<T>(stop: Stop, write: () => Promise<T>): Promise<T> {
+  for (let pause = firstStorePauseMs; ; pause = Math.min(pause * 2, maxStorePauseMs)) {
+    try {
+      return await write();
+    } catch (error) {
+      const passing = isEverturnError(error) && error.retryable;
+      if (!passing || stop.reason === 'shutdown' || stop.reason === 'lost') throw error;
+      await delay(pause);
+    }
+  }
+}
+
 interface Step<Value> {
   value: Value;
   notes?: NewRecord[];
@@ -88,11 +107,13 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, { steps, attempts 
     attempts,
     signal: stop.signal,
     stopReason: () => stop.reason,
-    commit: (commit) =>
-      runtime.store.commit(fence, { ...commit, records: [...notes.splice(0), ...(commit.records ?? [])] }),
+    commit: (commit) => {
+      const records = [...notes.splice(0), ...(commit.records ?? [])];
+      return untilStored(stop, () => runtime.store.commit(fence, { ...commit, records }));
+    },
     step: (name) => steps[name],
     saveStep: async (name, outcome) => {
-      steps[name] = await runtime.store.saveStep(fence, name, outcome);
+      steps[name] = await untilStored(stop, () => runtime.store.saveStep(fence, name, outcome));
     },
     note: (record) => notes.push(record),
     once: async (name, make) => {
@@ -106,7 +127,7 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, { steps, attempts 
       const value = await make();
       const made = notes.slice(before);
       const step = { value: value ?? null, ...(made.length === 0 ? {} : { notes: made }) };
-      const saved = await runtime.store.saveStep(fence, name, step as unknown as Json);
+      const saved = await untilStored(stop, () => runtime.store.saveStep(fence, name, step as unknown as Json));
       return (saved as unknown as Step<never>).value;
     },
   };

@@ -18,7 +18,7 @@ import { hasResultHooks, patchUpdate, patchWithHooks } from './hooks/tool-hooks.
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
-import { type Executed, runTool } from './tools/run-tool.ts';
+import { checked, type Executed, runTool } from './tools/run-tool.ts';
 
 /**
  * One call of a tool. The claim is written before the tool is entered, the result (after afterToolCall) with the event
@@ -166,7 +166,9 @@ async function patch(
     { assistantMessage, call, args, context },
     executed,
   );
-  return { outcome: threw ? 'failed' : executed.outcome, ...patched };
+  if (threw) return { outcome: 'failed', ...patched };
+  const sound = checked(`The result hooks of tool ${call.name}`, { ...patched.result, isError: patched.isError });
+  return { ...sound, outcome: sound.isError === patched.isError ? executed.outcome : 'failed' };
 }
 
 async function settle(work: Work, executed: Executed): Promise<ToolResult> {

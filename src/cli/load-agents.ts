@@ -13,6 +13,7 @@ export interface AgentsFile {
 }
 
 const extensions = ['ts', 'js', 'mjs'];
+const packageName = 'everturn';
 const agentsName = 'everturn.agents';
 const workflowsName = 'everturn.workflows';
 const example = "export const helper = defineAgent({ name: 'helper', model: 'anthropic/claude-sonnet-4-5' });";
@@ -24,7 +25,7 @@ export async function loadAgents(flag: string | undefined): Promise<AgentsFile> 
     throw new EverturnError(
       'invalid_config',
       `There is no agents file: neither --agents nor EVERTURN_AGENTS is given, and this folder has no ${agentsName}.ts, .js or .mjs. ` +
-        `Write ${agentsName}.ts: import { defineAgent } from 'everturn'; ${example}`,
+        `Write ${agentsName}.ts: import { defineAgent } from '${packageName}'; ${example}`,
     );
   }
   requireFile('agents', path);

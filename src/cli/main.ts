@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { EverturnError } from '../common/errors.ts';
 import { addAbortCommand } from './commands/abort.ts';
 import { addDevCommand } from './commands/dev.ts';
 import { addRunCommand } from './commands/run.ts';
@@ -37,9 +38,17 @@ function version(): string {
   return manifest.version;
 }
 
+/** Older ones have no SQLite that holds, and read no TypeScript; they would fail in the middle. */
+function requireNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 19)) return;
+  throw new EverturnError('invalid_config', `Everturn needs Node 22.19 or later, this is ${process.versions.node}.`);
+}
+
 async function main(args: string[]): Promise<void> {
   endWithReader();
   try {
+    requireNode();
     await program().parseAsync(args, { from: 'user' });
   } catch (error) {
     if (isHelp(error)) return;

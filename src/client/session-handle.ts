@@ -83,7 +83,7 @@ export class SessionHandle {
     const send = () =>
       this.answered(() =>
         temporal.workflow.executeUpdateWithStart<SessionWorkflow, PromptAnswer, [unknown]>(updateNames.prompt, {
-          updateId: runId,
+          // No update id of ours: Temporal would repeat the failure of a session that could not be opened then, and can now.
           args: [input.data],
           startWorkflowOperation: new WithStartWorkflowOperation<SessionWorkflow>(workflowType, {
             ...this.startOptions(),

@@ -103,6 +103,8 @@ export interface ModelResult {
   calls: CallPlan[];
   /** True: the calls run one after the other. */
   sequential: boolean;
+  /** True: each call passes the gate, which has no handlers then, so that refused ones keep their place in the order. */
+  gate?: boolean;
   usage: UsageTotals;
   message?: AssistantMessage;
 }
@@ -140,7 +142,6 @@ export interface GateInput extends RunPlace {
   entryId: string;
   /** Handlers that the session was opened with: a worker that has fewer lets nothing through. */
   handlers: number;
-  activeTools: string[] | null;
   indexes: number[];
   sequential: boolean;
   wantMessage: boolean;
@@ -209,7 +210,7 @@ export interface AppendInput {
   settings?: { model?: string; thinkingLevel?: ThinkingLevel; activeTools?: string[] | null };
   openRun?: string;
   /** Gives every call of this batch that has no result yet the one that says so. */
-  settleOpen?: { entryId: string; outcome: 'aborted' | 'failed'; reason: string };
+  settleOpen?: { entryId: string; outcome: 'aborted' | 'failed'; reason: string; sequential?: boolean };
   closeRun?: { status: RunStatus; error?: ErrorInfo };
   wantMessage?: boolean;
 }

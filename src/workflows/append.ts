@@ -4,10 +4,16 @@ import type { NewRecord, QueuedMessage } from '../common/events.ts';
 import { local } from './activities.ts';
 import { nextNumber, type SessionState } from './state.ts';
 
-/** Events and, at a turn border, changes of settings: what the next effect is to write first. */
+/** Events and changes of settings, which stand right behind the end of the turn: what the next effect is to write first. */
 export function takeRecords(state: SessionState): NewRecord[] {
   const entries = state.entries.splice(0).map((entry): NewRecord => ({ kind: 'entry', entry }));
-  return [...state.events.splice(0), ...entries];
+  const events = state.events.splice(0);
+  const border = events.findLastIndex(isTurnEnd) + 1 || events.length;
+  return [...events.slice(0, border), ...entries, ...events.slice(border)];
+}
+
+function isTurnEnd(record: NewRecord): boolean {
+  return record.kind === 'event' && record.event.type === 'turn_end';
 }
 
 export function messageRecords(messages: readonly QueuedMessage[]): NewRecord[] {
@@ -32,7 +38,7 @@ export async function append(state: SessionState, input: Omit<AppendInput, 'key'
 /** Lets readers see now what would otherwise travel with the next effect, which may be minutes away. */
 export async function flushEvents(state: SessionState): Promise<void> {
   if (state.opened === undefined || state.events.length === 0) return;
-  const records = state.events.splice(0);
+  const records = state.events.some(isTurnEnd) ? takeRecords(state) : state.events.splice(0);
   const run = state.run;
   await append(state, run === null ? { records } : { runId: run.runId, turn: run.turn, records });
 }

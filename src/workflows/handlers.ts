@@ -89,7 +89,8 @@ function isKnown(state: SessionState, runId: string): boolean {
   return (
     state.run?.runId === runId ||
     state.waiting.some((request) => request.runId === runId) ||
-    state.ended.some((ended) => ended.runId === runId)
+    state.ended.some((ended) => ended.runId === runId) ||
+    state.joined.some(({ promptId }) => promptId === runId)
   );
 }
 
@@ -145,13 +146,17 @@ async function opening(state: SessionState): Promise<void> {
 }
 
 function placePrompt(state: SessionState, { runId, message, onBusy }: PromptInput): PromptAnswer {
+  const joined = state.joined.find(({ promptId }) => promptId === runId);
+  if (joined !== undefined) return joined.answer;
   if (isKnown(state, runId)) return { became: 'opened', runId };
   const incoming = parseIncoming(message, Date.now());
   const running = state.run !== null && !state.run.closing ? state.run : undefined;
   const current = running?.runId ?? state.waiting[0]?.runId;
   if (current !== undefined && (onBusy === 'steer' || onBusy === 'followUp')) {
     enqueue(state, onBusy, incoming);
-    return { became: onBusy === 'steer' ? 'steered' : 'queued', runId: current };
+    const answer = { became: onBusy === 'steer' ? 'steered' : 'queued', runId: current } as const;
+    state.joined.push({ promptId: runId, answer });
+    return answer;
   }
   if (onBusy === 'interrupt') requestAbort(state, undefined);
   state.waiting.push({

@@ -119,7 +119,7 @@ function copyOf(context: AgentContext): AgentContext {
 }
 
 export function modelRef(model: NonNullable<AgentLoopTurnUpdate['model']>): string {
-  return typeof model === 'string' ? model : `${model.provider}/${model.id}`;
+  return typeof model === 'string' ? model : `${model.provider ?? ''}/${model.id ?? ''}`;
 }
 
 async function guarded<T>(agent: string, hook: string, call: () => Promise<T>): Promise<T> {
@@ -148,9 +148,19 @@ function checkUpdate(
   if (update.thinkingLevel !== undefined && !thinkingLevelSchema.safeParse(update.thinkingLevel).success) {
     throw wrong(`an unknown thinking level "${String(update.thinkingLevel)}"`);
   }
-  const { context } = update;
-  if (context !== undefined && (typeof context.systemPrompt !== 'string' || !Array.isArray(context.messages))) {
-    throw wrong('a context without systemPrompt and messages');
+  if (update.context !== undefined && !isContext(update.context)) {
+    throw wrong('a context that is not { systemPrompt, messages, tools? } with a role in each message');
   }
   return update;
+}
+
+function isContext(context: Partial<AgentContext> | null): boolean {
+  if (typeof context?.systemPrompt !== 'string' || !Array.isArray(context.messages)) return false;
+  const named = (item: unknown, key: string) => typeof (item as Record<string, unknown> | null)?.[key] === 'string';
+  const tools: unknown = context.tools ?? [];
+  return (
+    context.messages.every((message) => named(message, 'role')) &&
+    Array.isArray(tools) &&
+    tools.every((tool) => named(tool, 'name'))
+  );
 }

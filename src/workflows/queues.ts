@@ -30,9 +30,14 @@ function drainNextTurn(state: SessionState): QueuedMessage[] {
 }
 
 /** Messages that a run drained and could not use go back to the front. */
-export function giveBack(state: SessionState, messages: readonly QueuedMessage[]): void {
-  if (messages.length === 0) return;
-  state.queues.steer.unshift(...messages.map((message) => ({ ...message, held: false })));
+export function giveBack(
+  state: SessionState,
+  nextTurn: readonly QueuedMessage[],
+  steering: readonly QueuedMessage[],
+): void {
+  if (nextTurn.length + steering.length === 0) return;
+  state.queues.nextTurn.unshift(...nextTurn.map((message) => ({ ...message, held: false })));
+  state.queues.steer.unshift(...steering.map((message) => ({ ...message, held: false })));
   noteQueues(state);
 }
 

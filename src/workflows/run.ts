@@ -120,12 +120,11 @@ function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void
   );
 }
 
-/** Nothing of this run was written. Messages that it had taken along wait for the next one. */
+/** Nothing of this run was written. Messages that it had taken along wait where they were: those before the prompt for the next one. */
 function dropRepeated(state: SessionState, run: RunState): void {
-  giveBack(
-    state,
-    run.pending.filter(({ id }) => id !== promptEntryId(run.runId)),
-  );
+  const prompt = run.pending.findIndex(({ id }) => id === promptEntryId(run.runId));
+  const steering = run.pending.slice(prompt + 1).filter(({ id }) => !id.startsWith(`${run.runId}/`));
+  giveBack(state, run.pending.slice(0, prompt), steering);
   state.run = null;
 }
 
@@ -194,6 +193,8 @@ async function applyUpdate(
   view: PolicyView,
   update: AgentLoopTurnUpdate,
 ): Promise<void> {
+  const { model, thinkingLevel, activeTools } = state;
+  run.sessionSettings ??= { model, thinkingLevel, activeTools };
   if (update.model !== undefined) state.model = modelRef(update.model);
   if (update.thinkingLevel !== undefined) state.thinkingLevel = update.thinkingLevel;
   if (update.context === undefined) return;
@@ -238,10 +239,13 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
     errorMessage: reason,
     timestamp: Date.now(),
   };
+  // A change of settings waits for the end of this turn too.
+  const settings = state.entries.splice(0);
   const records: NewRecord[] = [
     ...turnRecords(state, run),
     { kind: 'entry', entry: { type: 'message', id: entryId, timestamp: new Date().toISOString(), message } },
   ];
+  state.entries.push(...settings);
   const settleOpen = { entryId, outcome: run.aborting ? 'aborted' : 'failed', reason } as const;
   const closed = await append(state, {
     runId: run.runId,
@@ -284,5 +288,7 @@ async function endRun(
   await append(state, { runId: run.runId, records, closeRun });
   state.ended.push({ runId: run.runId, status });
   state.counts.runs += 1;
+  // What a policy changed was for this run.
+  Object.assign(state, run.sessionSettings);
   state.run = null;
 }

@@ -96,6 +96,7 @@ async function record(
   settings: { model?: string; thinkingLevel?: ThinkingLevel; activeTools?: string[] | null },
 ): Promise<void> {
   const id = `set-${state.chain}-${nextNumber(state)}`;
+  if (state.run?.sessionSettings) Object.assign(state.run.sessionSettings, settings);
   state.entries.push({ ...change, id, timestamp: new Date().toISOString() } as NewEntry);
   await append(state, { records: state.run === null ? takeRecords(state) : [], settings });
 }

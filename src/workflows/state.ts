@@ -3,7 +3,7 @@ import type { ContextBase, OpenSessionResult } from '../common/effects.ts';
 import type { NewEntry, ThinkingLevel } from '../common/entries.ts';
 import type { ErrorInfo } from '../common/errors.ts';
 import type { NewRecord, QueuedMessage, RunStatus } from '../common/events.ts';
-import type { QueueMode, SessionInput } from '../common/signals.ts';
+import type { PromptAnswer, QueueMode, SessionInput } from '../common/signals.ts';
 import { noUsage, type UsageTotals } from '../common/usage.ts';
 
 /** `held`: it was there when a run decided to stop, so it waits for the next run and opens none itself. */
@@ -27,6 +27,12 @@ export interface RunRequest {
   messages: QueuedMessage[];
 }
 
+export interface Settings {
+  model: string;
+  thinkingLevel: ThinkingLevel;
+  activeTools: string[] | null;
+}
+
 /** A run in progress. */
 export interface RunState {
   runId: string;
@@ -48,6 +54,8 @@ export interface RunState {
   base: ContextBase | null;
   /** Digest of the system prompt, when before_agent_start changed it. */
   systemPrompt: string | null;
+  /** The session's own settings, from the first time on that a policy of this run changed them. */
+  sessionSettings: Settings | null;
   /** True once the gate before the run was passed and steering was polled. */
   started: boolean;
 }
@@ -59,6 +67,8 @@ export interface Carry {
   run: RunState | null;
   /** The last runs that ended here, newest last. */
   ended: { runId: string; status: RunStatus }[];
+  /** The last prompts that joined a run instead of opening one, by the run id that they came with: sent again, they are known. */
+  joined: { promptId: string; answer: PromptAnswer }[];
   /** Events that may be appended at any time. */
   events: NewRecord[];
   /** Entries (changes of settings) that must not stand between a message and its results: appended at a turn border. */
@@ -67,8 +77,8 @@ export interface Carry {
   unlogged: QueuedMessage[];
   /** How many ids were given so far. */
   numbered: number;
-  /** Settings as they are now, which a policy may have changed for this workflow alone. */
-  settings: { model: string; thinkingLevel: ThinkingLevel; activeTools: string[] | null } | null;
+  /** Settings as they are now, which a policy may have changed for its run alone. */
+  settings: Settings | null;
 }
 
 export interface SessionState extends Carry {
@@ -96,6 +106,7 @@ export function newState(input: SessionInput, chain: string): SessionState {
     waiting: [],
     run: null,
     ended: [],
+    joined: [],
     events: [],
     entries: [],
     unlogged: [],
@@ -118,7 +129,9 @@ export function newState(input: SessionInput, chain: string): SessionState {
 export function carryOf(state: SessionState): Carry {
   const { queues, waiting, run, events, entries, unlogged, numbered, model, thinkingLevel, activeTools } = state;
   const settings = { model, thinkingLevel, activeTools };
-  return { queues, waiting, run, ended: state.ended.slice(-keptEnded), events, entries, unlogged, numbered, settings };
+  const ended = state.ended.slice(-keptEnded);
+  const joined = state.joined.slice(-keptEnded);
+  return { queues, waiting, run, ended, joined, events, entries, unlogged, numbered, settings };
 }
 
 /** The store's word on the session counts; but settings that a policy changed are the workflow's own. */
@@ -148,6 +161,7 @@ export function newRun(request: RunRequest): RunState {
     queueHookPolls: 0,
     base: null,
     systemPrompt: null,
+    sessionSettings: null,
     started: false,
   };
 }

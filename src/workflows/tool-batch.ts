@@ -45,7 +45,7 @@ export async function runToolBatch(
     run,
     place: { agent: manifest.agent, runId: run.runId, turn: run.turn },
     reply,
-    gate: manifest.hooks.beforeToolCall,
+    gate: manifest.hooks.beforeToolCall ?? (reply.gate ? { handlers: 0, local: true } : null),
     wantMessage,
     settled,
   };
@@ -92,7 +92,6 @@ async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
     ...place,
     entryId: reply.entryId,
     handlers: gate.handlers,
-    activeTools: batch.state.activeTools,
     indexes: calls.map((call) => call.index),
     sequential: reply.sequential,
     wantMessage,
@@ -126,7 +125,8 @@ async function execute(batch: Batch, call: CallPlan): Promise<void> {
 
 async function settleAborted(batch: Batch): Promise<BatchOutcome> {
   const { state, run, reply, wantMessage } = batch;
-  const settleOpen = { entryId: reply.entryId, outcome: 'aborted', reason: 'Operation aborted' } as const;
+  const { entryId, sequential } = reply;
+  const settleOpen = { entryId, outcome: 'aborted', reason: 'Operation aborted', sequential } as const;
   const closed = await append(state, { runId: run.runId, turn: run.turn, records: [], settleOpen, wantMessage });
   return { terminate: false, toolResults: closed.toolResults ?? [] };
 }

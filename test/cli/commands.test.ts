@@ -42,9 +42,17 @@ test('run shows the transcript of a run that a worker process carries out, and e
 });
 
 test('with --json run writes the prompt, each event and the result, one object a line', async () => {
-  const { code, stdout } = await project.run(['run', 'hello', '--agent', 'helper', '--session', 'lines', '--json']);
+  const { code, stdout, stderr } = await project.run([
+    'run',
+    'hello',
+    '--agent',
+    'helper',
+    '--session',
+    'lines',
+    '--json',
+  ]);
   const all = objects(stdout);
-  expect(code).toBe(0);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(all[0]).toEqual({ type: 'prompt', sessionId: 'lines', runId: expect.any(String), became: 'opened' });
   expect(all.at(-1)).toMatchObject({
     type: 'result',
@@ -69,7 +77,7 @@ test('a session goes on with its own agent, and --model changes its model', asyn
   expect(code).toBe(0);
   expect(stdout).toContain('You said: two (other)');
   expect(stdout).toContain('model is now scripted/other');
-  expect(stdout).not.toContain('one');
+  expect(stdout).not.toContain('user one');
   const again = await project.run(['run', 'three', '--session', 'talk', '--agent', 'second']);
   expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to the agent "helper"') });
 });
@@ -173,7 +181,10 @@ test('--on-busy joins the run that is going on, and shows it to its end', async 
   await joined.until('steered into run');
   project.write('gate3', '');
   const [first, second] = await Promise.all([shown.ended, joined.ended]);
-  expect([first.code, second.code]).toEqual([0, 0]);
+  expect([first, second]).toMatchObject([
+    { code: 0, stderr: '' },
+    { code: 0, stderr: '' },
+  ]);
   expect(second.stdout).toContain('You said: and this');
 });
 
@@ -182,7 +193,10 @@ test('two processes run two sessions at once, each with its own transcript', asy
     project.run(['run', word, '--agent', 'helper', '--session', `at-once-${word}`]),
   );
   const [red, blue] = await Promise.all(both);
-  expect([red?.code, blue?.code]).toEqual([0, 0]);
+  expect([red, blue]).toMatchObject([
+    { code: 0, stderr: '' },
+    { code: 0, stderr: '' },
+  ]);
   expect(red?.stdout).toContain('You said: red');
   expect(red?.stdout).not.toContain('blue');
   expect(blue?.stdout).toContain('You said: blue');

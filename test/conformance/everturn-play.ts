@@ -1,3 +1,4 @@
+import { QueryNotRegisteredError } from '@temporalio/client';
 import { EventAssembler } from '../../src/client/event-assembler.ts';
 import type { SessionHandle } from '../../src/client/index.ts';
 import { errorText } from '../../src/common/errors.ts';
@@ -145,6 +146,10 @@ export class EverturnPlay {
     const { setup } = this.scenario;
     if (setup.layer === 'harness' || setup.policy === 'none') return [];
     // The query is there from the first call of a policy on.
-    return this.stage.temporal.workflow.getHandle(this.sessionId).query<PolicyCall[]>('policyCalls').catch(() => []);
+    const handle = this.stage.temporal.workflow.getHandle(this.sessionId);
+    return handle.query<PolicyCall[]>('policyCalls').catch((error: unknown) => {
+      if (error instanceof QueryNotRegisteredError) return [];
+      throw error;
+    });
   }
 }

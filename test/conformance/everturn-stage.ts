@@ -6,6 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import { AgentClient } from '../../src/client/index.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
 import type { Commit } from '../../src/store/types.ts';
+import { dataConverterOf } from '../../src/temporal/data-converter.ts';
 import { createWorker } from '../../src/worker/index.ts';
 import { playAgent } from './agents.ts';
 import { EverturnPlay, type EverturnObservation } from './everturn-play.ts';
@@ -68,7 +69,7 @@ export class EverturnStage {
       await running;
     };
     const endings = [stop, () => client.close(), () => connection.close(), () => store.close(), () => rm(folder, { recursive: true, force: true })];
-    return new EverturnStage({ client, temporal: new Client({ connection }), store }, plays, name, endings);
+    return new EverturnStage({ client, temporal: new Client({ connection, dataConverter: dataConverterOf(store) }), store }, plays, name, endings);
   }
 
   async play(scenario: Scenario): Promise<EverturnObservation> {

@@ -147,7 +147,13 @@ test.each(['spied', 'local'])('the hooks of a run come in the order of the docum
 test('no retry of an effect asks a hook again, except one that sets headers', async () => {
   const talk = await whole('spied', true);
   expect(spies.names(talk)).toEqual(order);
-  expect((await talk.session.stats('r')).attempts).toBeGreaterThanOrEqual(2 * 7);
+  expect((await talk.session.stats('r')).byKind).toMatchObject({
+    start: { effects: 1, attempts: 2 },
+    model: { effects: 2, attempts: 4 },
+    gate: { effects: 1, attempts: 2 },
+    tool: { effects: 1, attempts: 2 },
+    queue: { effects: 4, attempts: 8 },
+  });
   expect(talk.requests).toHaveLength(4);
 });
 
@@ -208,7 +214,8 @@ describe.each(rows)('$hook', (row) => {
     const error = { code: 'hook', message: `Hook ${hook} failed: out of order`, details: { hook } };
     await expect(talk.session.result('r')).rejects.toMatchObject(error);
     expect((await talk.transcript())[0]).toBe('user: Go');
-    expect((await talk.events('r')).slice(-4)).toEqual(['turn_end', 'save_point', 'agent_end: error hook', 'settled']);
+    const words = (await talk.events('r')).filter((word) => word !== 'save_point');
+    expect(words.slice(-3)).toEqual(['turn_end', 'agent_end: error hook', 'settled']);
     expect(await talk.session.status()).toMatchObject({ phase: 'idle' });
   }
 

@@ -1,5 +1,4 @@
 import type { Agent, AgentOptions } from '../../src/agent/agent.ts';
-import { EverturnError } from '../../src/common/errors.ts';
 import type { SessionEvent } from '../../src/common/events.ts';
 import type { AgentMessage, ImageContent } from '../../src/common/messages.ts';
 import { currentSession } from '../../src/hooks/current-signal.ts';
@@ -95,7 +94,7 @@ export function failingOnce(failing: Set<string>): (store: Store) => Store {
       const key = `${fence.sessionId} ${fence.effect}`;
       if (parts.result !== undefined && failing.has(fence.sessionId) && !failed.has(key)) {
         failed.add(key);
-        throw new EverturnError('store_unavailable', 'the store is away for a moment', { retryable: true });
+        throw new Error('a defect, this time');
       }
       return store.commit(fence, parts);
     },

@@ -32,7 +32,8 @@ test("onBusy 'steer' and 'followUp' say what became of the message", async () =>
   const { runId } = await talk.session.prompt('one', { onBusy: 'steer' });
   await talk.reached('tool');
   expect(await talk.session.prompt('f', { onBusy: 'followUp' })).toEqual({ became: 'queued', runId });
-  expect(await talk.session.prompt('s', { onBusy: 'steer' })).toEqual({ became: 'steered', runId });
+  // Sent again, as after a lost answer, it is not a second message.
+  for (const _ of [1, 2]) expect(await talk.session.prompt('s', { onBusy: 'steer', runId: 'mine' })).toEqual({ became: 'steered', runId });
   talk.open('tool');
   await talk.session.result(runId);
   const begun = ['user: one', 'assistant:  +say', 'result of say: ok', 'user: s'];

@@ -26,8 +26,9 @@ test('changes in mid-run count from the next request, and their entries stand at
     { model: 'scripted/main', tools: 5, reasoning: undefined },
     { model: 'scripted/other', tools: 2, reasoning: 'high' },
   ]);
-  expect((await talk.events(runId)).slice(6, 11)).toEqual([
-    ...['result of say: ok', 'turn_end call-0-0', 'entry model_change', 'entry thinking_level_change', 'entry active_tools_change'],
+  expect((await talk.events(runId)).slice(6, 14)).toEqual([
+    ...['result of say: ok', 'turn_end call-0-0', 'entry model_change', 'model_update', 'entry thinking_level_change', 'thinking_level_update'],
+    ...['entry active_tools_change', 'tools_update'],
   ]);
   const entries = (await talk.raw()).flatMap((event) => (event.type === 'entry' ? [event.entry] : []));
   expect(entries).toMatchObject([
@@ -44,7 +45,9 @@ test('settings of an idle session are written at once, and a fresh workflow find
   await talk.session.setModel('scripted/other');
   await talk.session.setThinkingLevel('minimal');
   await talk.session.setActiveTools([]);
-  expect((await talk.events()).slice(-3)).toEqual(['entry model_change', 'entry thinking_level_change', 'entry active_tools_change']);
+  expect((await talk.events()).slice(-6)).toEqual([
+    ...['entry model_change', 'model_update', 'entry thinking_level_change', 'thinking_level_update', 'entry active_tools_change', 'tools_update'],
+  ]);
   await talk.closed();
   expect(await talk.session.status()).toMatchObject({ phase: 'idle', model: 'scripted/other', thinkingLevel: 'minimal', activeTools: [] });
   await talk.session.run('two');

@@ -33,8 +33,11 @@ test('readers that resume from an offset, before and after the end, get each eve
   expect(one).toEqual(later);
   expect(eventWords(one ?? [])).toEqual(eventWords(whole.filter((event) => (event.offset ?? 0) >= 3)));
   expect(eventWords(three ?? [])).toEqual(eventWords(whole.filter((event) => (event.offset ?? 0) >= 5)));
-  const ends = whole.filter((event) => event.type !== 'message_start').map((event) => event.offset);
-  expect(ends).toEqual(ends.map((_, index) => index));
+  const offsets = [...new Set(whole.map((event) => event.offset))];
+  expect(offsets).toEqual(offsets.map((_, index) => index));
+  expect(whole.filter((event) => event.type === 'message_end').map((event) => event.entryId)).toEqual(
+    ['prompt', '0', '0/0', '1'].map((id) => expect.stringMatching(new RegExp(`/${id}$`))),
+  );
 });
 
 test('a reader that comes between the prompt and the first token sees the run going on, and then every token', async () => {

@@ -2,8 +2,8 @@ import type { QueuedMessage, SessionEvent } from '../../src/common/events.ts';
 import { textOf } from '../../src/common/messages.ts';
 import { words } from './transcript.ts';
 
-/** Seen with every turn, and proved beside the harness's hooks: left out here. */
-const everyTurn: readonly SessionEvent['type'][] = ['after_provider_response', 'save_point'];
+/** What the harness layer tells beside pi's loop, proved with its hooks: left out here. */
+const besideTheLoop: readonly SessionEvent['type'][] = ['after_provider_response', 'save_point', 'hook'];
 
 /**
  * Events in words, one for each. The start and the end of a message make one word where they stand side by side, as they
@@ -11,7 +11,7 @@ const everyTurn: readonly SessionEvent['type'][] = ['after_provider_response', '
  */
 export function eventWords(all: readonly SessionEvent[]): string[] {
   const said: string[] = [];
-  const events = all.filter(({ type }) => !everyTurn.includes(type));
+  const events = all.filter(({ type }) => !besideTheLoop.includes(type));
   for (let index = 0; index < events.length; index++) {
     const event = events[index];
     const next = events[index + 1];

@@ -69,7 +69,7 @@ export function callsWithoutResult(messages: readonly Message[]): string[] {
 }
 
 /** I2: every accepted text is the text of exactly one user message on the path to the leaf. */
-export async function misplaced(store: Store, sessionId: string, accepted: readonly string[]): Promise<string[]> {
+async function misplaced(store: Store, sessionId: string, accepted: readonly string[]): Promise<string[]> {
   const texts = (await transcript(store, sessionId)).filter((message) => message.role === 'user').map(textOf);
   const counted = accepted.map((text) => ({ text, count: texts.filter((other) => other === text).length }));
   return counted.filter(({ count }) => count !== 1).map(({ text, count }) => `"${text}" stands ${count} times`);

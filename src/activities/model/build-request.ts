@@ -1,6 +1,6 @@
 import type { Api, Message, Model, Tool as PiTool, SimpleStreamOptions } from '@earendil-works/pi-ai';
 import type { Agent, StreamSettings } from '../../agent/agent.ts';
-import type { ModelInput } from '../../common/effects.ts';
+import type { ContextBase, ModelInput } from '../../common/effects.ts';
 import { EverturnError } from '../../common/errors.ts';
 import type { AgentMessage } from '../../common/messages.ts';
 import type { ContextItem } from '../../session/context-cache.ts';
@@ -27,6 +27,8 @@ interface Frame {
   model: string;
   options: Omit<SimpleStreamOptions, 'headers'>;
   headerNames: string[];
+  /** What a policy had put in place of the transcript. */
+  base?: ContextBase;
 }
 
 /**
@@ -48,8 +50,7 @@ export async function buildRequest(
     if (kept !== undefined) return restoreRequest(runtime, sessionId, kept, items, options);
   }
   const base = input.base === undefined ? undefined : await readBase(runtime, input.base.digest);
-  const context =
-    base === undefined ? items.map((item) => item.message) : [...base.messages, ...afterBase(items, input)];
+  const context = await contextOf(runtime, items, input);
   const messages = await prepareMessages(runtime, effect, agent, context);
   const frame = await makeFrame(runtime, effect, agent, input, options, base?.systemPrompt);
   const record = await toRecord(runtime, input, messages, items, frame);
@@ -63,6 +64,16 @@ export async function readBase(
   digest: string,
 ): Promise<{ systemPrompt: string; messages: AgentMessage[] }> {
   return (await readJson(runtime, digest)) as { systemPrompt: string; messages: AgentMessage[] };
+}
+
+/** The messages that a request is made from: the transcript, or what a policy put in its place and what came after. */
+export async function contextOf(
+  runtime: Runtime,
+  items: ContextItem[],
+  { base }: Pick<ModelInput, 'base'>,
+): Promise<AgentMessage[]> {
+  if (base === undefined) return items.map((item) => item.message);
+  return [...(await readBase(runtime, base.digest)).messages, ...afterBase(items, { base })];
 }
 
 export function afterBase(items: ContextItem[], { base }: Pick<ModelInput, 'base'>): AgentMessage[] {
@@ -115,6 +126,7 @@ async function makeFrame(
     model: input.model,
     options: { ...rest, ...reasoning, sessionId: effect.fence.sessionId },
     headerNames: Object.keys(headers ?? {}),
+    ...(input.base === undefined ? {} : { base: input.base }),
   };
 }
 
@@ -168,7 +180,7 @@ export async function readFrame(
   sessionId: string,
   runId: string,
   turn: number,
-): Promise<Pick<Frame, 'systemPrompt' | 'tools'>> {
+): Promise<Pick<Frame, 'systemPrompt' | 'tools' | 'base'>> {
   const kept = await runtime.store.readRequest(sessionId, runId, turn);
   if (kept === undefined)
     throw new EverturnError('store', `The request of turn ${turn} of run ${runId} is not in the store.`);

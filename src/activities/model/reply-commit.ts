@@ -32,8 +32,11 @@ export function replyCommit(
   const sequential = isSequential(agent, tools, calls);
   const settle: SettledCall[] = [];
   let starts: NewRecord[] = [];
+  const refusals = calls.map((call) => refusalOf(tools, call, message.stopReason, input.gated));
+  // One by one, a refused call ends when its turn comes: not here, but in the gate.
+  const gate = sequential && message.stopReason !== 'length' && refusals.some((refusal) => refusal !== undefined);
   const plans = calls.map((call, index): CallPlan => {
-    const refusal = refusalOf(tools, call, message.stopReason, input.gated);
+    const refusal = gate ? undefined : refusals[index];
     if (refusal === undefined) {
       if (!input.gated && !sequential) starts.push(startRecord(input.entryId, index, call));
       return { index, name: call.name, state: 'ready' };
@@ -43,7 +46,8 @@ export function replyCommit(
       index,
       ...refusal,
       timestamp: now,
-      sequential,
+      // Calls that the output limit cut end one by one, as in pi.
+      sequential: sequential || message.stopReason === 'length',
       before: [...starts, startRecord(input.entryId, index, call)],
     };
     starts = [];
@@ -63,6 +67,7 @@ export function replyCommit(
     stopReason: message.stopReason,
     calls: plans,
     sequential,
+    ...(gate ? { gate } : {}),
     usage: usage.totalTokens === 0 ? noUsage : usage,
     ...(error === undefined ? {} : { error }),
     ...(input.wantMessage ? { message } : {}),

@@ -3,7 +3,7 @@ import { EverturnError } from '../../common/errors.ts';
 import { type AssistantMessage, type ToolCall, toolCallsOf } from '../../common/messages.ts';
 import type { AgentContext } from '../../common/policy.ts';
 import type { Effect } from '../effect.ts';
-import { readFrame } from '../model/build-request.ts';
+import { contextOf, readFrame } from '../model/build-request.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The reply that holds a batch of calls. */
@@ -34,7 +34,7 @@ export async function hookContext(
   const tools = agent.tools.filter((tool) => frame.tools.some(({ name }) => name === tool.name));
   return {
     systemPrompt: frame.systemPrompt,
-    messages: items.map((item) => item.message),
+    messages: await contextOf(runtime, items, frame),
     tools: tools.map(({ name, description }) => ({ name, description })),
   };
 }

@@ -46,7 +46,7 @@ export async function runTool(tool: Tool, args: unknown, context: ToolContext, s
       const { outcome, text } = stop.reason();
       return { ...failure(outcome, `${text}, outcome unknown: the tool did not stop.`), late: running };
     }
-    if (ended.kind === 'returned') return checked(tool, ended.value);
+    if (ended.kind === 'returned') return checked(`Tool ${tool.name}`, ended.value);
     const { error } = ended;
     if (error instanceof RetryableToolError && attempt < toolAttempts && !stop.signal.aborted) {
       const pause = error.delayMs ?? retryDelayMs * 2 ** (attempt - 1);
@@ -84,33 +84,34 @@ async function leftBehind(stop: StopSource, finished: AbortSignal): Promise<Ende
   return { kind: 'left' };
 }
 
-function checked(tool: Tool, value: ToolReturn): Executed {
-  if (typeof value === 'string') return limited(tool, { content: [{ type: 'text', text: value }], details: {} }, false);
+/** `who` made the result: what is wrong with it is told in that name. */
+export function checked(who: string, value: ToolReturn): Executed {
+  if (typeof value === 'string') return limited(who, { content: [{ type: 'text', text: value }], details: {} }, false);
   const parsed = resultSchema.safeParse(value);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const where = issue?.path.join('.') || 'result';
     return failure(
       'failed',
-      `Tool ${tool.name} ran, but returned the wrong shape (${where}: ${issue?.message}). It must return a text or { content: [{ type: "text", text }] }.`,
+      `${who} ran, but returned the wrong shape (${where}: ${issue?.message}). It must return a text or { content: [{ type: "text", text }] }.`,
     );
   }
   const { isError, ...result } = value;
-  return limited(tool, result, isError ?? false);
+  return limited(who, result, isError ?? false);
 }
 
-function limited(tool: Tool, result: ToolOutcome, isError: boolean): Executed {
+function limited(who: string, result: ToolOutcome, isError: boolean): Executed {
   let text: string;
   try {
     text = JSON.stringify(result);
   } catch (error) {
-    return failure('failed', `Tool ${tool.name} ran, but its result cannot be stored as JSON: ${errorText(error)}`);
+    return failure('failed', `${who} ran, but its result cannot be stored as JSON: ${errorText(error)}`);
   }
   const size = utf8Length(text);
   if (size > maxResultBytes) {
     return failure(
       'failed',
-      `Tool ${tool.name} ran and took effect, but its result has ${size} bytes and the limit is ${maxResultBytes}. Ask for less at a time, or let it write a file.`,
+      `${who} ran and took effect, but its result has ${size} bytes and the limit is ${maxResultBytes}. Ask for less at a time, or let it write a file.`,
     );
   }
   // What JSON cannot hold (undefined, functions) is gone before hooks and readers see it, not only after a crash.

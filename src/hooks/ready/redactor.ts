@@ -1,4 +1,4 @@
-import { begunSecrets, secretNames, wellKnownSecrets } from './secret-patterns.ts';
+import { begunSecrets, begunWithin, secretNames, wellKnownSecrets } from './secret-patterns.ts';
 
 export interface RedactorOptions {
   /** Shapes of your own. With a group called `secret` only that part is replaced. */
@@ -42,8 +42,10 @@ export class Redactor {
   /** The same for a text that may go on: it also hides what may become a secret at its end. */
   growingText(text: string): string {
     const whole = this.text(text);
+    const before = whole.slice(0, -begunWithin);
+    const tail = whole.slice(-begunWithin);
     const at = Math.min(
-      ...begunSecrets.map((pattern) => pattern.exec(whole)?.index ?? whole.length),
+      ...begunSecrets.map((pattern) => before.length + (pattern.exec(tail)?.index ?? tail.length)),
       ...this.values.map((value) => whole.length - overlap(whole, value)),
     );
     return at < whole.length ? `${whole.slice(0, at)}${this.replacement}` : whole;
