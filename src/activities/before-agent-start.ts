@@ -15,11 +15,11 @@ import { agentOf, type Runtime } from './runtime.ts';
  * that the next one sees. It reserves the run first, so a repeated prompt asks nobody.
  */
 export function beforeAgentStart(runtime: Runtime, input: StartInput): Promise<StartResult> {
-  const place = { effect: `${input.runId}/start`, openRun: input.openRun, runId: input.runId, turn: input.turn };
+  const first = { openRun: { runId: input.runId, token: input.openRun } };
+  const place = { effect: `${input.runId}/start`, runId: input.runId, turn: input.turn, first };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
-    const opened = await effect.commit({ openRun: { runId: input.runId, token: input.openRun } });
-    if (opened.duplicateRun !== undefined) return { duplicate: true, messages: [] };
+    if (effect.begun.committed?.duplicateRun !== undefined) return { duplicate: true, messages: [] };
     if (agent.registry.known('before_agent_start') < input.handlers) {
       throw new EverturnError(
         'hook',

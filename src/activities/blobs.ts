@@ -4,10 +4,13 @@ import { canonicalJson } from '../common/json.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Keeps a value in the store under the digest of its canonical JSON. Equal values are kept once. */
-export async function putJson(runtime: Pick<Runtime, 'store'>, value: unknown): Promise<string> {
+export async function putJson(runtime: Pick<Runtime, 'store' | 'stored'>, value: unknown): Promise<string> {
   const data = Buffer.from(canonicalJson(value));
   const digest = createHash('sha256').update(data).digest('hex');
+  // Frames of requests are the same turn after turn. Blobs are never deleted.
+  if (runtime.stored.get(digest)) return digest;
   await runtime.store.putBlob(digest, data);
+  runtime.stored.set(digest, true);
   return digest;
 }
 

@@ -27,6 +27,8 @@ export interface Effect {
   /** Fires on abort, on worker shutdown, and when another attempt has taken over. */
   signal: AbortSignal;
   stopReason(): StopReason | undefined;
+  /** What became of `first`. */
+  begun: Pick<BegunEffect, 'runEnded' | 'committed'>;
   commit(commit: Commit): Promise<CommitResult>;
   /** Does something once for all attempts: what it gave is kept, and a retry gets it back without doing it again. */
   once<T>(name: string, make: () => Promise<T>): Promise<T>;
@@ -42,8 +44,8 @@ export interface EffectPlace {
   effect: string;
   runId?: string;
   turn?: number;
-  /** Token of the run that this effect opens. See Commit.openRun. */
-  openRun?: string;
+  /** Written as the effect begins, unless there is nothing left to do: see `begun`. */
+  first?: Commit;
   /** True: settles the effect of this name instead of carrying it out. */
   settling?: boolean;
 }
@@ -62,11 +64,7 @@ export async function runEffect<Result>(
   const stop = new Stop(runtime, fence, context);
   const heartbeat = setInterval(() => context.heartbeat(), heartbeatMs);
   try {
-    const opening =
-      place.openRun === undefined || fence.runId === undefined
-        ? undefined
-        : { runId: fence.runId, token: place.openRun };
-    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, opening));
+    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, place.first));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
     return await body(effectOf(runtime, fence, stop, begun));
@@ -99,7 +97,8 @@ interface Step<Value> {
   notes?: NewRecord[];
 }
 
-function effectOf(runtime: Runtime, fence: Fence, stop: Stop, { steps, attempts }: BegunEffect): Effect {
+function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect): Effect {
+  const { steps, attempts } = begun;
   const notes: NewRecord[] = [];
   return {
     fence,
@@ -107,6 +106,7 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, { steps, attempts 
     attempts,
     signal: stop.signal,
     stopReason: () => stop.reason,
+    begun,
     commit: (commit) => {
       const records = [...notes.splice(0), ...(commit.records ?? [])];
       return untilStored(stop, () => runtime.store.commit(fence, { ...commit, records }));

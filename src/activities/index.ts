@@ -33,4 +33,5 @@ function typed<T>(result: Promise<T>): Promise<T> {
 }
 
 export { ControlWatcher } from './control-watcher.ts';
+export { Recent } from './recent.ts';
 export type { Runtime } from './runtime.ts';

@@ -5,6 +5,8 @@ import type { ContextCache } from '../session/context-cache.ts';
 import type { Store } from '../store/types.ts';
 import type { DeltaWriter } from '../stream/delta-writer.ts';
 import type { ControlWatcher } from './control-watcher.ts';
+import type { Frame } from './model/build-request.ts';
+import type { Recent } from './recent.ts';
 
 /** What the effects of one worker share. */
 export interface Runtime {
@@ -13,6 +15,10 @@ export interface Runtime {
   models: Models;
   contexts: ContextCache;
   deltas: DeltaWriter;
+  /** Digests of blobs that are in the store. */
+  stored: Recent<true>;
+  /** Frames of the last requests, by session, run and turn. */
+  frames: Recent<Frame>;
   controls: ControlWatcher;
   /** Milliseconds that a tool or stream has to return after its signal fired. */
   graceMs: number;

@@ -28,34 +28,26 @@ const maxRetryAfterMs = 3_600_000;
 export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Promise<ModelResult> {
   const place = {
     effect: `${input.runId}/t${input.turn}/model`,
-    ...(input.openRun === undefined ? {} : { openRun: input.openRun }),
     runId: input.runId,
     turn: input.turn,
     settling: input.aborted,
-  };
-  return runEffect(runtime, place, async (effect) => {
-    if (input.openRun === undefined && (await hasEnded(runtime, effect, input))) return repeatedRun(effect, input);
-    const written = await effect.commit({
+    first: {
       records: input.write,
       ...(input.openRun === undefined ? {} : { openRun: { runId: input.runId, token: input.openRun } }),
-    });
-    if (written.duplicateRun !== undefined) return repeatedRun(effect, input);
+    },
+  };
+  return runEffect(runtime, place, async (effect) => {
+    const { runEnded, committed } = effect.begun;
+    // A worker that died after it had ended the run, and before its workflow task was done, leaves a workflow that may
+    // decide otherwise: a message that came meanwhile asks for one more turn. What is stored wins.
+    if (runEnded || committed === undefined || committed.duplicateRun !== undefined) return repeatedRun(effect, input);
     const agent = agentOf(runtime, input.agent);
     if (input.aborted || effect.stopReason() === 'abort')
-      return finish(effect, agent, input, abortedMessage(input), undefined);
-    const items = await runtime.contexts.read(effect.fence.sessionId, written.leaf);
+      return finish(runtime, effect, agent, input, abortedMessage(input), undefined);
+    const items = await runtime.contexts.read(effect.fence.sessionId, committed.leaf);
     const outcome = await request(runtime, effect, agent, input, items);
-    return settle(effect, agent, input, outcome);
+    return settle(runtime, effect, agent, input, outcome);
   });
-}
-
-/**
- * A worker that died after it had ended the run, and before its workflow task was done, leaves a workflow that may decide
- * otherwise: a message that came meanwhile asks for one more turn. What is stored wins, the message opens the next run.
- */
-async function hasEnded(runtime: Runtime, effect: Effect, input: ModelInput): Promise<boolean> {
-  const run = await runtime.store.readRun(effect.fence.sessionId, input.runId);
-  return run !== undefined && run.status !== 'open';
 }
 
 /** The run has its records already; only what the queues did since, and changes of settings, may be new. */
@@ -121,13 +113,19 @@ function callbacksOf(
   };
 }
 
-async function settle(effect: Effect, agent: Agent, input: ModelInput, outcome: ModelOutcome): Promise<ModelResult> {
+async function settle(
+  runtime: Runtime,
+  effect: Effect,
+  agent: Agent,
+  input: ModelInput,
+  outcome: ModelOutcome,
+): Promise<ModelResult> {
   if (outcome.kind === 'aborted' && effect.stopReason() !== 'abort') {
     throw new EverturnError('cancelled', 'The worker stopped while the model replied.', { retryable: true });
   }
   if (outcome.kind === 'transient' && effect.attempt < agent.retry.maxAttempts)
     throw retryLater(agent, effect.attempt, outcome);
-  return finish(effect, agent, input, outcome.message, errorOf(outcome, effect.attempt));
+  return finish(runtime, effect, agent, input, outcome.message, errorOf(outcome, effect.attempt));
 }
 
 function errorOf(outcome: ModelOutcome, attempt: number): ErrorInfo | undefined {
@@ -160,6 +158,7 @@ function retryLater(
 }
 
 async function finish(
+  runtime: Runtime,
   effect: Effect,
   agent: Agent,
   input: ModelInput,
@@ -168,6 +167,8 @@ async function finish(
 ): Promise<ModelResult> {
   const { commit, result } = replyCommit(agent, input, message, error, Date.now());
   const { leaf } = await effect.commit({ ...commit, result: JSON.parse(JSON.stringify(result)) });
+  // The tools of this reply run here, most likely: they find it without asking the store.
+  runtime.contexts.extend(effect.fence.sessionId, effect.begun.committed?.leaf ?? null, input.entryId, message);
   return { ...result, leaf };
 }
 

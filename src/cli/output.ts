@@ -34,12 +34,12 @@ export class Output {
   }
 }
 
-/** Every write after the reader's end fails: there is nobody to tell. */
+/** Every write after the reader's end fails: there is nobody to tell. On a full disk there is. */
 export function endWithReader(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') process.exit(0);
-      throw error;
-    });
-  }
+  process.stderr.on('error', () => process.exit(1));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(`everturn: the output cannot be written: ${error.message}\n`);
+    process.exit(1);
+  });
 }

@@ -41,6 +41,23 @@ export class ContextCache {
     return [...items];
   }
 
+  /** Adds a message that was just appended behind `after`, if that is the leaf that is kept. */
+  extend(sessionId: string, after: string | null, entryId: string, message: AgentMessage): void {
+    const known = this.cached.get(sessionId);
+    if (known === undefined || known.leaf !== after) return;
+    // As the store gives it back: what JSON cannot hold is gone.
+    const stored = deepFreeze(JSON.parse(JSON.stringify(message)) as AgentMessage);
+    this.keep(sessionId, { leaf: entryId, items: [...known.items, { entryId, message: stored }] });
+  }
+
+  /** A message near the end of what is kept, without asking the store. */
+  recent(sessionId: string, entryId: string): AgentMessage | undefined {
+    return this.cached
+      .get(sessionId)
+      ?.items.slice(-32)
+      .find((item) => item.entryId === entryId)?.message;
+  }
+
   private keep(sessionId: string, entry: Cached): void {
     this.size += entry.items.length - (this.cached.get(sessionId)?.items.length ?? 0);
     this.cached.delete(sessionId);

@@ -70,6 +70,10 @@ export interface BegunEffect {
   steps: Record<string, Json>;
   /** True when an abort control record names the run. */
   abortRequested: boolean;
+  /** True: the run that the effect works for is over, and nothing was written. */
+  runEnded?: boolean;
+  /** What became of `first`, when it was written. */
+  committed?: CommitResult;
 }
 
 /** What one transaction of an effect does, all of it or nothing. Parts are applied in the order of the fields. */
@@ -226,10 +230,11 @@ export interface Store {
   /** Takes ownership with a new epoch, and ends in the log what earlier owners left open. */
   openSession(request: OpenSessionRequest): Promise<OpenedSession>;
   /**
-   * Begins an attempt: later writes of earlier attempts are refused. `opening`: the run that this effect is to open; when
-   * that is known with another token, the effect of the same name was another run's, so its result is not given back.
+   * Begins an attempt: later writes of earlier attempts are refused. `first` is written in the same transaction, unless
+   * the effect has its result or its run is over. When it opens a run that is known with another token, the effect of the
+   * same name was another run's, so its result is not given back.
    */
-  beginEffect(fence: Fence, opening?: NonNullable<Commit['openRun']>): Promise<BegunEffect>;
+  beginEffect(fence: Fence, first?: Commit): Promise<BegunEffect>;
   /** Keeps one outcome inside an effect, so that a retry does not ask again. The first write of a name wins and is returned. */
   saveStep(fence: Fence, name: string, outcome: Json): Promise<Json>;
   commit(fence: Fence, commit: Commit): Promise<CommitResult>;

@@ -2,7 +2,7 @@ import type { Models, Provider } from '@earendil-works/pi-ai';
 import { builtinModels } from '@earendil-works/pi-ai/providers/all';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { z } from 'zod';
-import { ControlWatcher, createActivities, type Runtime } from '../activities/index.ts';
+import { ControlWatcher, createActivities, Recent, type Runtime } from '../activities/index.ts';
 import type { Agent } from '../agent/agent.ts';
 import { EverturnError, errorText } from '../common/errors.ts';
 import { defaultTaskQueue } from '../common/signals.ts';
@@ -142,6 +142,8 @@ function runtimeOf(options: WorkerOptions, store: Store): Runtime {
     agents: new Map(options.agents.map((agent) => [agent.name, agent])),
     models: modelsOf(options),
     contexts: new ContextCache(store),
+    stored: new Recent(10_000),
+    frames: new Recent(2_000),
     deltas: new DeltaWriter(store, (count, error) => onNotice(`${count} live deltas were lost: ${errorText(error)}`)),
     controls: new ControlWatcher(store),
     graceMs: options.graceMs ?? 5_000,

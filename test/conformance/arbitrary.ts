@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   type Action,
+  actionPlaces,
   type CallScript,
   harnessHooks,
   levels,
@@ -8,13 +9,12 @@ import {
   models,
   policyKinds,
   queueModes,
-  type RunScript,
   type Scenario,
   type Setup,
   toolNames,
   type TurnScript,
 } from './scenario.ts';
-import { settle } from './settle.ts';
+import { type RawRun, settle } from './settle.ts';
 
 /** Mostly the first, which is also what a failing scenario shrinks to; now and then one of the others. */
 function mostly<First, Other>(usual: First, others: readonly Other[], weight = 4): fc.Arbitrary<First | Other> {
@@ -42,7 +42,6 @@ const idleAction = fc.oneof({ arbitrary: message(['nextTurn']), weight: 2 }, { a
 const action: fc.Arbitrary<Action> = fc.oneof(
   { arbitrary: message(['steer', 'followUp', 'nextTurn']), weight: 5 },
   { arbitrary: setting, weight: 2 },
-  { arbitrary: fc.constant<Action>({ do: 'abort' }), weight: 1 },
 );
 
 /** Up to two things done at one place; mostly nothing. */
@@ -108,11 +107,12 @@ const start = fc.record({
   throws: rarely(12),
 });
 
-const run: fc.Arbitrary<RunScript> = fc.record({
+const run: fc.Arbitrary<RawRun> = fc.record({
   before: actions(idleAction, 6),
   prompt: fc.record({ text: fc.constant(''), image: rarely(9) }),
   start: pair(start),
   turns: fc.array(turn, { minLength: 1, maxLength: 3 }),
+  abort: mostly('nowhere' as const, actionPlaces, 2),
 });
 
 const handlerCount = fc.oneof(

@@ -158,7 +158,8 @@ export class Play {
 
   async perform(place: string, actions: readonly Action[] = [], signal?: AbortSignal): Promise<void> {
     for (const action of actions) {
-      this.mark(`${action.do} in ${place}`);
+      this.mark(action.do);
+      this.mark(action.do === 'steer' || action.do === 'followUp' ? `message in ${place}` : `${action.do} in ${place}`);
       if (action.do === 'abort') await this.untilBatchRuns(place);
       if (action.do === 'abort') this.aborted = true;
       await this.act(action, signal);

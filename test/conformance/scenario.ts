@@ -115,6 +115,10 @@ export interface RunScript {
   turns: TurnScript[];
 }
 
+/** Places inside a run where something may be done. */
+export const actionPlaces = ['hook before the request', 'before the first token', 'stream', 'gate', 'tool', 'result hook'] as const;
+export type ActionPlace = (typeof actionPlaces)[number];
+
 export interface Scenario {
   setup: Setup;
   level: Level;
@@ -141,22 +145,4 @@ export function callId(run: number, turn: number, index: number): string {
 export function callAt(scenario: Scenario, id: string): CallScript | undefined {
   const [run = -1, turn = -1, index = -1] = id.slice(1).split('.').map(Number);
   return scenario.runs[run]?.turns[turn]?.calls[index];
-}
-
-/** Everything that a user does in a scenario, with the place where. */
-export function actionsOf(scenario: Scenario): { place: string; action: Action }[] {
-  const at = (place: string, actions: readonly Action[]) => actions.map((action) => ({ place, action }));
-  return scenario.runs.flatMap((run) => [
-    ...at('idle', run.before),
-    ...run.turns.flatMap((turn) => [
-      ...at('hook before the request', turn.beforeRequest),
-      ...at('before the first token', turn.beforeStream),
-      ...at('stream', turn.inStream),
-      ...turn.calls.flatMap((call) => [
-        ...at('gate', call.inGate),
-        ...at('tool', call.inTool),
-        ...at('result hook', call.inResult),
-      ]),
-    ]),
-  ]);
 }

@@ -1,4 +1,9 @@
-import type { Action, CallScript, RunScript, Scenario, Setup, TurnScript } from './scenario.ts';
+import type { Action, ActionPlace, CallScript, RunScript, Scenario, Setup, TurnScript } from './scenario.ts';
+
+/** A generated run, with the place where it is to be aborted. */
+export interface RawRun extends RunScript {
+  abort: ActionPlace | 'nowhere';
+}
 
 /** Replies cut by the output limit in a row that a run survives (difference 2). */
 const maxLengthStops = 2;
@@ -7,12 +12,12 @@ const maxLengthStops = 2;
  * Makes a generated scenario one that means something: moves of handlers that the agent does not have are gone, a run
  * ends with what ends it, and every message has a text of its own.
  */
-export function settle({ setup, level, runs }: Scenario): Scenario {
+export function settle({ setup, level, runs }: Omit<Scenario, 'runs'> & { runs: RawRun[] }): Scenario {
   const number = counter();
   return { setup, level, runs: runs.map((run, index) => numberTexts(settleRun(run, setup, index === runs.length - 1), index, number)) };
 }
 
-function settleRun(run: RunScript, setup: Setup, last: boolean): RunScript {
+function settleRun({ abort, ...run }: RawRun, setup: Setup, last: boolean): RunScript {
   // What pi loses then (difference 18) would be missing in every later request: only the last run begins with a throw.
   const start = (setup.layer === 'harness' ? run.start.slice(0, setup.handlers.before_agent_start) : []).map((move) =>
     last ? move : { ...move, throws: false },
@@ -21,7 +26,7 @@ function settleRun(run: RunScript, setup: Setup, last: boolean): RunScript {
   if (start.some(({ throws }) => throws)) return { ...run, before, start, turns: [] };
   const turns: TurnScript[] = [];
   let lengthStops = 0;
-  for (const raw of run.turns) {
+  for (const raw of withAbort(run.turns, abort)) {
     const turn = settleTurn(raw, setup);
     lengthStops = turn.stop === 'length' && turn.calls.length > 0 ? lengthStops + 1 : 0;
     turns.push(lengthStops > maxLengthStops ? { ...turn, stop: 'normal' } : turn);
@@ -29,6 +34,27 @@ function settleRun(run: RunScript, setup: Setup, last: boolean): RunScript {
     if (turn.stop === 'error' || throwsBefore(turn) || abortsIn(turn)) break;
   }
   return { ...run, before, start, turns };
+}
+
+/** Puts the abort at its place, in the first turn that has it, behind what is done there besides. */
+function withAbort(turns: TurnScript[], place: RawRun['abort']): TurnScript[] {
+  if (place === 'nowhere') return turns;
+  const isInBatch = place === 'gate' || place === 'tool' || place === 'result hook';
+  const at = isInBatch ? turns.findIndex(({ calls }) => calls.length > 0) : turns.length - 1;
+  const and = (actions: Action[]): Action[] => [...actions, { do: 'abort' }];
+  return turns.map((turn, index) => {
+    if (index !== at) return turn;
+    if (place === 'hook before the request') return { ...turn, beforeRequest: and(turn.beforeRequest) };
+    if (place === 'before the first token') return { ...turn, beforeStream: and(turn.beforeStream) };
+    if (place === 'stream') return { ...turn, inStream: and(turn.inStream) };
+    const chosen = turn.calls.length > 1 ? 1 : 0;
+    const calls = turn.calls.map((call, number) => {
+      if (number !== chosen) return call;
+      if (place === 'gate') return { ...call, inGate: and(call.inGate) };
+      return place === 'tool' ? { ...call, inTool: and(call.inTool) } : { ...call, inResult: and(call.inResult) };
+    });
+    return { ...turn, calls };
+  });
 }
 
 function settleTurn(turn: TurnScript, setup: Setup): TurnScript {

@@ -37,11 +37,13 @@ describe('the fence', () => {
     const store = await tempSession();
     const first = { runId: 'r', token: 'first' };
     await store.commit(fence('r/t0/model'), { openRun: first, records: [entry('a')], result: 'reply' });
-    expect(await store.beginEffect(fence('r/t0/model', { attempt: 2 }), first)).toMatchObject({ result: 'reply' });
+    expect(await store.beginEffect(fence('r/t0/model', { attempt: 2 }), { openRun: first })).toMatchObject({
+      result: 'reply',
+    });
     await takeOver(store, 'w2');
     const again = fence('r/t0/model', { workflowRunId: 'w2' });
     const repeated = { runId: 'r', token: 'second' };
-    expect(await store.beginEffect(again, repeated)).not.toHaveProperty('result');
+    expect(await store.beginEffect(again, { openRun: repeated })).not.toHaveProperty('result');
     expect(await store.commit(again, { openRun: repeated, records: [entry('b')] })).toMatchObject({
       leaf: 'a',
       duplicateRun: { runId: 'r' },

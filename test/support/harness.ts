@@ -34,7 +34,13 @@ export interface HarnessOptions {
 
 /** An agent of the scripted model, with short pauses. */
 export function testAgent(name: string, options: Partial<AgentOptions> = {}): Agent {
-  return defineAgent({ name, model: 'scripted/main', systemPrompt: 'You are under test.', retry: { baseDelayMs: 50 }, ...options });
+  return defineAgent({
+    name,
+    model: 'scripted/main',
+    systemPrompt: 'You are under test.',
+    retry: { baseDelayMs: 50 },
+    ...options,
+  });
 }
 
 /**
@@ -98,7 +104,11 @@ export class Harness {
   }
 
   /** A new session with the replies that the model will give in it. */
-  talk(agent: string, replies: readonly TalkReply[] | ((request: ScriptedRequest) => TalkReply) = [], options: Omit<SessionOptions, 'agent'> = {}): Talk {
+  talk(
+    agent: string,
+    replies: readonly TalkReply[] | ((request: ScriptedRequest) => TalkReply) = [],
+    options: Omit<SessionOptions, 'agent'> = {},
+  ): Talk {
     // Unique on the suite's server, where the sessions of earlier files may linger.
     const sessionId = `s-${randomUUID().slice(-12)}`;
     this.scripts.set(sessionId, replies);
@@ -133,7 +143,9 @@ export class Harness {
         if (reply === undefined) return { error: `invalid_request: the script has no reply ${request.reply}` };
         const { gate, holdUntilFile, ...rest } = reply;
         if (gate !== undefined) await this.gates.pass(`${sessionId}/${gate}`);
-        return holdUntilFile === undefined ? rest : { ...rest, holdUntilFile: join(this.folder, `${sessionId}.${holdUntilFile}`) };
+        return holdUntilFile === undefined
+          ? rest
+          : { ...rest, holdUntilFile: join(this.folder, `${sessionId}.${holdUntilFile}`) };
       },
     });
   }
@@ -210,7 +222,9 @@ export class Talk {
 
   /** Waits until the workflow has completed. */
   async closed(): Promise<void> {
-    await waitFor(async () => (await this.workflow.describe()).status.name !== 'RUNNING', { what: 'the end of the workflow' });
+    await waitFor(async () => (await this.workflow.describe()).status.name !== 'RUNNING', {
+      what: 'the end of the workflow',
+    });
   }
 
   /** Waits until the log has an event that fits. */

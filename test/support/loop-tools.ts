@@ -25,7 +25,11 @@ export class Entered {
  * signal), `stop` (asks for the end of the run), `fail` (throws its text).
  */
 export function loopTools(harness: Harness, entered = new Entered()): Tool[] {
-  const make = (name: string, after: (text: string) => ReturnType<Tool['execute']> | string, options: { deaf?: boolean; sequential?: boolean } = {}) =>
+  const make = (
+    name: string,
+    after: (text: string) => ReturnType<Tool['execute']> | string,
+    options: { deaf?: boolean; sequential?: boolean } = {},
+  ) =>
     defineTool({
       name,
       description: name,
@@ -33,7 +37,8 @@ export function loopTools(harness: Harness, entered = new Entered()): Tool[] {
       ...(options.sequential ? { executionMode: 'sequential' as const } : {}),
       async execute({ at, text }, context) {
         entered.note(context, 'enter');
-        if (at !== undefined) await harness.gates.pass(`${context.sessionId}/${at}`, options.deaf ? undefined : context.signal);
+        if (at !== undefined)
+          await harness.gates.pass(`${context.sessionId}/${at}`, options.deaf ? undefined : context.signal);
         entered.note(context, 'leave');
         return after(text);
       },

@@ -41,9 +41,9 @@ function holdable(store: Store): Store {
   };
   return {
     ...store,
-    async beginEffect(fence, opening) {
+    async beginEffect(fence, first) {
       if (fence.attempt > 1) await root.of(fence.sessionId).untilGone(holdRetriesFile);
-      return store.beginEffect(fence, opening);
+      return store.beginEffect(fence, first);
     },
     async commit(fence, commit) {
       await hold('before', fence, commit);

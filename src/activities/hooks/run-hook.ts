@@ -69,11 +69,11 @@ export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Pro
 /** The same for a hook whose error ends the run. @throws EverturnError `hook`, or `cancelled` on an abort; not retryable */
 export async function callHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<Value> {
   const answer = await askHook(effect, hook);
-  // The effect ends here: what the handlers did is told all the same.
-  if ('error' in answer) await effect.commit({});
-  if ('error' in answer && effect.stopReason() === 'abort') throw new EverturnError('cancelled', 'Operation aborted');
-  if ('error' in answer) throw normalizeHookError(hook.hook, new Error(answer.error));
-  return answer.value;
+  if (!('error' in answer)) return answer.value;
+  // The effect ends here: what its handlers did is told all the same.
+  await effect.commit({});
+  if (effect.stopReason() === 'abort') throw new EverturnError('cancelled', 'Operation aborted');
+  throw normalizeHookError(hook.hook, new Error(answer.error));
 }
 
 async function toKept<Value>(

@@ -21,7 +21,7 @@ export interface PreparedRequest {
 }
 
 /** What is kept beside the messages. Values of headers may be credentials, which never leave this process. */
-interface Frame {
+export interface Frame {
   systemPrompt: string;
   tools: PiTool[];
   model: string;
@@ -55,6 +55,7 @@ export async function buildRequest(
   const frame = await makeFrame(runtime, effect, agent, input, options, base?.systemPrompt);
   const record = await toRecord(runtime, input, messages, items, frame);
   await effect.commit({ request: record });
+  runtime.frames.set(`${sessionId}/${input.runId}/${input.turn}`, frame);
   return { ...frame, options: withHeaders(frame.options, options), messages };
 }
 
@@ -181,6 +182,8 @@ export async function readFrame(
   runId: string,
   turn: number,
 ): Promise<Pick<Frame, 'systemPrompt' | 'tools' | 'base'>> {
+  const recent = runtime.frames.get(`${sessionId}/${runId}/${turn}`);
+  if (recent !== undefined) return recent;
   const kept = await runtime.store.readRequest(sessionId, runId, turn);
   if (kept === undefined)
     throw new EverturnError('store', `The request of turn ${turn} of run ${runId} is not in the store.`);

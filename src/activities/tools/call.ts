@@ -8,6 +8,8 @@ import type { Runtime } from '../runtime.ts';
 
 /** The reply that holds a batch of calls. */
 export async function readReply(runtime: Runtime, sessionId: string, entryId: string): Promise<AssistantMessage> {
+  const recent = runtime.contexts.recent(sessionId, entryId);
+  if (recent?.role === 'assistant') return recent as AssistantMessage;
   const [entry] = await runtime.store.readEntries(sessionId, [entryId]);
   if (entry?.type !== 'message' || entry.message.role !== 'assistant') {
     throw new EverturnError('store', `Entry ${entryId} of session ${sessionId} is no assistant message.`);

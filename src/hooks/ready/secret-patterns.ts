@@ -3,7 +3,8 @@
  * wrote, so none may take more than linear time on any text: what may stand inside of one cannot begin another.
  */
 export const wellKnownSecrets: Record<string, RegExp> = {
-  'private key': /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]|-(?!----)){0,20000}-----END [A-Z ]{0,40}PRIVATE KEY-----/,
+  'private key':
+    /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]|-(?!----)){0,20000}-----END [A-Z ]{0,40}PRIVATE KEY-----/,
   'anthropic key': /\bsk-ant-[A-Za-z0-9_-]{20,}/,
   'openai key': /\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}/,
   'aws access key id': /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/,

@@ -1,7 +1,7 @@
 import type { Db, SessionsRow } from '../schema.ts';
 import type { Commit, CommitResult, Fence } from '../types.ts';
 import { registerBatch, settleCalls } from './batches.ts';
-import { enter, finishEffect } from './fence.ts';
+import { type Entered, enter, finishEffect } from './fence.ts';
 import { appendRecords, type Place } from './log.ts';
 import { saveRequest } from './requests.ts';
 import { addRunUsage, closeRun, findDuplicate, openRun } from './runs.ts';
@@ -13,7 +13,16 @@ import { saveSession } from './session-row.ts';
  * into the commit that carries `result`.
  */
 export async function commit(db: Db, fence: Fence, parts: Commit): Promise<CommitResult> {
-  const { session, effect } = await enter(db, fence);
+  return applyCommit(db, fence, await enter(db, fence), parts);
+}
+
+/** The same for a writer that is in already. */
+export async function applyCommit(
+  db: Db,
+  fence: Fence,
+  { session, effect }: Entered,
+  parts: Commit,
+): Promise<CommitResult> {
   if (parts.openRun !== undefined) {
     const duplicateRun = await findDuplicate(db, fence.sessionId, parts.openRun);
     if (duplicateRun !== undefined) return { leaf: session.leaf, duplicateRun };

@@ -1,8 +1,7 @@
 import { EverturnError } from '../../common/errors.ts';
 import type { Json } from '../../common/json.ts';
 import type { Db, EffectsRow, SessionsRow } from '../schema.ts';
-import type { BegunEffect, Fence } from '../types.ts';
-import { findDuplicate, type RunOpening } from './runs.ts';
+import type { Fence } from '../types.ts';
 import { lockSession } from './session-row.ts';
 
 export interface Entered {
@@ -50,24 +49,6 @@ export async function enter(db: Db, fence: Fence): Promise<Entered> {
     .where('effect', '=', fence.effect)
     .execute();
   return { session, effect: { ...stored, ...next } };
-}
-
-/** Begins an attempt, and tells what earlier ones left: the result, outcomes of steps, and whether the run is aborted. */
-export async function beginEffect(db: Db, fence: Fence, opening?: RunOpening): Promise<BegunEffect> {
-  const { effect } = await enter(db, fence);
-  const repeated = opening !== undefined && (await findDuplicate(db, fence.sessionId, opening)) !== undefined;
-  const steps = await db
-    .selectFrom('steps')
-    .select(['name', 'outcome'])
-    .where('session_id', '=', fence.sessionId)
-    .where('effect', '=', fence.effect)
-    .execute();
-  return {
-    attempts: effect.attempts,
-    ...(effect.result === null || repeated ? {} : { result: JSON.parse(effect.result) as Json }),
-    steps: Object.fromEntries(steps.map((step) => [step.name, JSON.parse(step.outcome) as Json])),
-    abortRequested: await isAborted(db, fence),
-  };
 }
 
 /** Keeps an outcome of the effect under a name. The first write wins; what is stored is returned. */
@@ -119,16 +100,4 @@ async function insertEffect(db: Db, fence: Fence): Promise<EffectsRow> {
 function effectKind(effect: string): string {
   const parts = effect.split('/').filter((part) => !/^\d*$/.test(part));
   return parts.at(-1) ?? effect;
-}
-
-async function isAborted(db: Db, fence: Fence): Promise<boolean> {
-  if (fence.runId === undefined) return false;
-  const row = await db
-    .selectFrom('controls')
-    .select('at')
-    .where('session_id', '=', fence.sessionId)
-    .where('run_id', '=', fence.runId)
-    .where('kind', '=', 'abort')
-    .executeTakeFirst();
-  return row !== undefined;
 }

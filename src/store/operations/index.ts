@@ -1,4 +1,5 @@
 import { addLateResult, readBatch } from './batches.ts';
+import { beginEffect } from './begin.ts';
 import { getBlob, putBlob } from './blobs.ts';
 import { claimTool, saveProgress } from './claims.ts';
 import { commit } from './commit.ts';
@@ -6,7 +7,7 @@ import { readControls, requestAbort } from './controls.ts';
 import { appendDeltas, deleteDeltas, lastDeltaSeq, listDeltaRuns, readDeltas, selectEndedRuns } from './deltas.ts';
 import { countEffects } from './effects.ts';
 import { readEntries, readPath } from './entries.ts';
-import { beginEffect, saveStep } from './fence.ts';
+import { saveStep } from './fence.ts';
 import { readLog } from './log.ts';
 import { readRequest } from './requests.ts';
 import { listRuns, readRun } from './runs.ts';

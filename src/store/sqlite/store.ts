@@ -19,7 +19,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
   const live = callerOf<typeof liveWrites>(liveThread);
   return {
     openSession: (request) => write('openSession', request),
-    beginEffect: (fence, opening) => write('beginEffect', fence, opening),
+    beginEffect: (fence, first) => write('beginEffect', fence, first),
     saveStep: (fence, name, outcome) => write('saveStep', fence, name, outcome),
     commit: (fence, parts) => write('commit', fence, parts),
     claimTool: (fence, claim) => write('claimTool', fence, claim),
