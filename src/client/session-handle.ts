@@ -327,7 +327,7 @@ export class SessionHandle {
       workflowId: this.sessionId,
       taskQueue: this.context.taskQueue,
       args: [this.options as SessionInput] as [SessionInput],
-      workflowTaskTimeout: '10s' as const,
+      workflowTaskTimeout: '5s' as const,
     };
   }
 

@@ -16,7 +16,12 @@ const address = () => process.env.EVERTURN_TEST_TEMPORAL ?? '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'everturn-test-'));
   store = await openStore({ path: join(folder, 'store') });
-  client = await AgentClient.connect({ address: address(), store, taskQueue: `nobody-${process.pid}`, answerTimeoutMs: 300 });
+  client = await AgentClient.connect({
+    address: address(),
+    store,
+    taskQueue: `nobody-${process.pid}`,
+    answerTimeoutMs: 300,
+  });
 });
 
 afterAll(async () => {
@@ -50,7 +55,9 @@ describe('a Temporal server that is not there', () => {
   test('is temporal_unavailable for a worker', async () => {
     const nowhere = await freeAddress();
     const codePath = process.env.EVERTURN_TEST_BUNDLE ?? '';
-    await expect(createWorker({ agents: [testAgent('plain')], store, address: nowhere, workflowBundle: { codePath } })).rejects.toMatchObject({
+    await expect(
+      createWorker({ agents: [testAgent('plain')], store, address: nowhere, workflowBundle: { codePath } }),
+    ).rejects.toMatchObject({
       code: 'temporal_unavailable',
       message: expect.stringContaining('everturn dev'),
     });
@@ -65,26 +72,43 @@ describe('a store that cannot be', () => {
     const error = { code: 'store_unavailable', message: expect.stringContaining(path) };
     await expect(AgentClient.connect({ address: address(), store: path })).rejects.toMatchObject(error);
     const codePath = process.env.EVERTURN_TEST_BUNDLE ?? '';
-    await expect(createWorker({ agents: [testAgent('plain')], store: path, address: address(), workflowBundle: { codePath } })).rejects.toMatchObject(error);
+    await expect(
+      createWorker({ agents: [testAgent('plain')], store: path, address: address(), workflowBundle: { codePath } }),
+    ).rejects.toMatchObject(error);
   });
 
   test('is code store when the file is something else', async () => {
     const path = join(folder, 'other.db');
     await writeFile(path, 'this is no database, whatever its name says'.repeat(50));
-    await expect(AgentClient.connect({ address: address(), store: path })).rejects.toMatchObject({ code: 'store', message: expect.stringContaining(path) });
+    await expect(AgentClient.connect({ address: address(), store: path })).rejects.toMatchObject({
+      code: 'store',
+      message: expect.stringContaining(path),
+    });
   });
 
   test('is invalid_config when none is named', async () => {
-    await expect(AgentClient.connect({ address: address(), store: '' })).rejects.toMatchObject({ code: 'invalid_config' });
-    await expect(AgentClient.connect({ address: address() } as never)).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringContaining('store') });
-    await expect(createWorker({ agents: [testAgent('plain')], address: address() } as never)).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringContaining('store') });
+    await expect(AgentClient.connect({ address: address(), store: '' })).rejects.toMatchObject({
+      code: 'invalid_config',
+    });
+    await expect(AgentClient.connect({ address: address() } as never)).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining('store'),
+    });
+    await expect(createWorker({ agents: [testAgent('plain')], address: address() } as never)).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining('store'),
+    });
   });
 });
 
 describe('no worker', () => {
   test('is no_worker within answerTimeoutMs, and says that the prompt may be sent again', async () => {
     const session = client.session(`nobody-${process.pid}`, { agent: 'plain' });
-    const error = { code: 'no_worker', retryable: true, message: expect.stringMatching(/task queue.*everturn worker.*same runId/) };
+    const error = {
+      code: 'no_worker',
+      retryable: true,
+      message: expect.stringMatching(/task queue.*everturn worker.*same runId/),
+    };
     const began = Date.now();
     await expect(session.prompt('Hi', { runId: 'r1' })).rejects.toMatchObject(error);
     await expect(session.setThinkingLevel('low')).rejects.toMatchObject(error);
@@ -100,9 +124,14 @@ describe('no worker', () => {
 });
 
 describe('what is wrong before anything is sent', () => {
-  test.each(['', ' ', 'a b', '/etc', '.x', 'x'.repeat(201), 'ünïcode'])('the session id %j is invalid_argument', (id) => {
-    expect(() => client.session(id, { agent: 'plain' })).toThrow(expect.objectContaining({ code: 'invalid_argument', message: expect.stringContaining('letters, digits') }));
-  });
+  test.each(['', ' ', 'a b', '/etc', '.x', 'x'.repeat(201), 'ünïcode'])(
+    'the session id %j is invalid_argument',
+    (id) => {
+      expect(() => client.session(id, { agent: 'plain' })).toThrow(
+        expect.objectContaining({ code: 'invalid_argument', message: expect.stringContaining('letters, digits') }),
+      );
+    },
+  );
 
   test.each([
     [{ agent: '' }],
@@ -126,21 +155,36 @@ describe('what is wrong before anything is sent', () => {
   ])('a prompt, a steer, a follow-up of %s is invalid_argument', async (_, message) => {
     const session = client.session('s', { agent: 'plain' });
     for (const method of ['prompt', 'steer', 'followUp', 'nextTurn'] as const) {
-      await expect(session[method](message as never)).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringMatching(/Send a text|message/) });
+      await expect(session[method](message as never)).rejects.toMatchObject({
+        code: 'invalid_argument',
+        message: expect.stringMatching(/Send a text|message/),
+      });
     }
   });
 
   test('run ids and onBusy are checked', async () => {
     const session = client.session('s', { agent: 'plain' });
     await expect(session.prompt('Hi', { runId: 'a b' })).rejects.toMatchObject({ code: 'invalid_argument' });
-    await expect(session.prompt('Hi', { onBusy: 'queue' as never })).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining('onBusy') });
+    await expect(session.prompt('Hi', { onBusy: 'queue' as never })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('onBusy'),
+    });
     await expect(session.result('a b')).rejects.toMatchObject({ code: 'invalid_argument' });
-    await expect(session.prompt({ role: 'user', content: 'Hi' }, { images: [{ type: 'image', data: 'x', mimeType: 'image/png' }] })).rejects.toMatchObject({ code: 'invalid_argument' });
+    await expect(
+      session.prompt(
+        { role: 'user', content: 'Hi' },
+        { images: [{ type: 'image', data: 'x', mimeType: 'image/png' }] },
+      ),
+    ).rejects.toMatchObject({ code: 'invalid_argument' });
   });
 
   test('a message over 8 MiB is message_too_large, with its size and what to do', async () => {
     const session = client.session('s', { agent: 'plain' });
-    const error = { code: 'message_too_large', message: expect.stringMatching(/8388608.*file/), details: { limit: 8388608 } };
+    const error = {
+      code: 'message_too_large',
+      message: expect.stringMatching(/8388608.*file/),
+      details: { limit: 8388608 },
+    };
     await expect(session.prompt('x'.repeat(9 * 1024 * 1024))).rejects.toMatchObject(error);
     await expect(session.steer('é'.repeat(5 * 1024 * 1024))).rejects.toMatchObject(error);
   });

@@ -18,7 +18,9 @@ function onFullDisk(store: Store): Store {
   const guard = (what: string) => {
     if (!isFull(what)) return;
     refused += 1;
-    throw new EverturnError('store_full', 'The disk is full. Make room, the session goes on by itself.', { retryable: true });
+    throw new EverturnError('store_full', 'The disk is full. Make room, the session goes on by itself.', {
+      retryable: true,
+    });
   };
   return {
     ...store,
@@ -57,7 +59,10 @@ const blocking = defineTool({
 
 const notices: string[] = [];
 const harness: Harness = useHarness({
-  agents: () => [testAgent('plain', { tools: [...loopTools(harness, entered), blocking] }), testAgent('brief', { lingerMs: 1 })],
+  agents: () => [
+    testAgent('plain', { tools: [...loopTools(harness, entered), blocking] }),
+    testAgent('brief', { lingerMs: 1 }),
+  ],
   wrapStore: onFullDisk,
   worker: { onNotice: (text) => notices.push(text) },
 });
@@ -69,23 +74,39 @@ afterEach(() => {
 
 const script = [{ calls: [{ name: 'say' }, { name: 'say' }] }, { text: 'Done' }];
 
-test.each(['open', 'r1/t0/model', 'claim', 'r1/0/0/tool', 'r1/t1/model', 'end'])('a disk that is full at %s holds the run up, and nothing is lost or done twice once there is room', async (what) => {
-  const talk = harness.talk('plain', script);
-  talk.accepted.push('Go');
-  isFull = (place) => place === what;
-  const prompting = talk.session.prompt('Go', { runId: 'r1' });
-  await waitFor(() => refused > 1, { what: 'refused writes' });
-  isFull = () => false;
-  await prompting;
-  expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
-  const events = await talk.events('r1');
-  expect(events.filter((word) => !/^(start|end) call/.test(word))).toEqual([
-    ...['agent_start', 'turn_start', 'user: Go', 'assistant:  +say +say', 'result of say: ok', 'result of say: ok', 'turn_end call-0-0 call-0-1'],
-    ...['turn_start', 'assistant: Done', 'turn_end', 'agent_end: done', 'settled'],
-  ]);
-  // A never tool whose result could not be written is not entered again: its outcome is told as it was.
-  expect(entered.of(talk.sessionId).filter((note) => note.startsWith('enter')).toSorted()).toEqual(['enter call-0-0', 'enter call-0-1']);
-});
+test.each(['open', 'r1/t0/model', 'claim', 'r1/0/0/tool', 'r1/t1/model', 'end'])(
+  'a disk that is full at %s holds the run up, and nothing is lost or done twice once there is room',
+  async (what) => {
+    const talk = harness.talk('plain', script);
+    talk.accepted.push('Go');
+    isFull = (place) => place === what;
+    const prompting = talk.session.prompt('Go', { runId: 'r1' });
+    await waitFor(() => refused > 1, { what: 'refused writes' });
+    isFull = () => false;
+    await prompting;
+    expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'Done' });
+    const events = await talk.events('r1');
+    expect(events.filter((word) => !/^(start|end) call/.test(word))).toEqual([
+      ...[
+        'agent_start',
+        'turn_start',
+        'user: Go',
+        'assistant:  +say +say',
+        'result of say: ok',
+        'result of say: ok',
+        'turn_end call-0-0 call-0-1',
+      ],
+      ...['turn_start', 'assistant: Done', 'turn_end', 'agent_end: done', 'settled'],
+    ]);
+    // A never tool whose result could not be written is not entered again: its outcome is told as it was.
+    expect(
+      entered
+        .of(talk.sessionId)
+        .filter((note) => note.startsWith('enter'))
+        .toSorted(),
+    ).toEqual(['enter call-0-0', 'enter call-0-1']);
+  },
+);
 
 test('a disk that is full for live deltas alone does not hold the run up', async () => {
   const talk = harness.talk('plain', [{ text: 'Hello' }]);
@@ -116,7 +137,11 @@ test('a store that really has no room says store_full, and works again when ther
   const defaults = { agent: 'a', model: 'm/m', thinkingLevel: 'off' as const, activeTools: null };
   await small.openSession({ sessionId: 's', workflowRunId: 'w', defaults });
   const write = (text: string) => small.putBlob(createHash('sha256').update(text).digest('hex'), Buffer.from(text));
-  await expect(write('x'.repeat(1_000_000))).rejects.toMatchObject({ code: 'store_full', retryable: true, message: expect.stringMatching(/room|space|full/i) });
+  await expect(write('x'.repeat(1_000_000))).rejects.toMatchObject({
+    code: 'store_full',
+    retryable: true,
+    message: expect.stringMatching(/room|space|full/i),
+  });
   await write('small');
   expect(await small.verify('s')).toMatchObject({ ok: true });
   await small.close();

@@ -2,7 +2,12 @@ import { expect, test } from '@jest/globals';
 import { type Harness, type Talk, testAgent, useHarness } from '../support/harness.ts';
 import { loopTools } from '../support/loop-tools.ts';
 
-const harness: Harness = useHarness({ agents: () => [testAgent('plain', { tools: loopTools(harness), lingerMs: 1 }), testAgent('open', { tools: loopTools(harness), steeringMode: 'all' })] });
+const harness: Harness = useHarness({
+  agents: () => [
+    testAgent('plain', { tools: loopTools(harness), lingerMs: 1 }),
+    testAgent('open', { tools: loopTools(harness), steeringMode: 'all' }),
+  ],
+});
 
 /** Bytes of the largest payload of the history, and of all. */
 async function history(talk: Talk): Promise<{ largest: number; bytes: number; events: number }> {
@@ -29,7 +34,12 @@ test('a prompt of 200 KB and a steer of 300 KB travel by digest, and the model g
   await talk.logged((event) => event.type === 'queue_update', 'the steer');
   talk.open('tool');
   await talk.session.result(runId);
-  expect(talk.requests[1]?.messages.map((message) => JSON.stringify(message.content).length > 100_000)).toEqual([true, false, false, true]);
+  expect(talk.requests[1]?.messages.map((message) => JSON.stringify(message.content).length > 100_000)).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ]);
   const { largest, bytes } = await history(talk);
   expect(largest).toBeLessThan(32 * 1024);
   expect(bytes).toBeLessThan(60_000);
@@ -55,7 +65,11 @@ test('many messages below the claim check limit do not add up to a task that the
 });
 
 test('history grows with turns, not with the conversation', async () => {
-  const talk = harness.talk('open', (request) => (request.reply < 25 ? { text: 'x'.repeat(5_000), calls: [{ name: 'say', args: { text: 'y'.repeat(5_000) } }] } : { text: 'Done' }));
+  const talk = harness.talk('open', (request) =>
+    request.reply < 25
+      ? { text: 'x'.repeat(5_000), calls: [{ name: 'say', args: { text: 'y'.repeat(5_000) } }] }
+      : { text: 'Done' },
+  );
   await talk.session.run('z'.repeat(20_000));
   const { bytes, events } = await history(talk);
   expect(events / 26).toBeLessThan(14);

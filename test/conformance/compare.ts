@@ -12,15 +12,21 @@ export interface Comparison {
   used: number[];
 }
 
-export function playOnPi(scenario: Scenario): Promise<Observation> {
-  return scenario.setup.layer === 'loop' ? playOnPiLoop(scenario) : playOnPiHarness(scenario);
+/** @param bare true: without what differences 1 and 43 give to pi's side while it plays */
+export function playOnPi(scenario: Scenario, { bare = false } = {}): Promise<Observation> {
+  return scenario.setup.layer === 'loop' ? playOnPiLoop(scenario, bare) : playOnPiHarness(scenario, bare);
 }
 
 const parts = ['transcript', 'requests', 'calls', 'policyCalls', 'events', 'ends'] as const satisfies (keyof Observation)[];
 
-/** Both sides must agree in everything that was observed, but for the numbered differences. */
-export function compare(scenario: Scenario, pi: Observation, everturn: Observation): Comparison {
-  const { expected, actual, used } = applyDifferences(scenario, pi, everturn);
+/**
+ * Both sides must agree in everything that was observed, but for the numbered differences.
+ * @param plain true: without them
+ */
+export function compare(scenario: Scenario, pi: Observation, everturn: Observation, { plain = false } = {}): Comparison {
+  const { expected, actual, used } = plain
+    ? { expected: pi, actual: everturn, used: [] }
+    : applyDifferences(scenario, pi, everturn);
   const difference = parts
     .map((part) => diff(part, expected[part], actual[part]))
     .filter(Boolean)

@@ -19,7 +19,7 @@ import { playTools } from './tools.ts';
 export const baseHeaders = { 'x-base': 'yes' };
 
 /** Plays a scenario of the harness layer on pi's AgentHarness. */
-export async function playOnPiHarness(scenario: Scenario): Promise<Observation> {
+export async function playOnPiHarness(scenario: Scenario, bare = false): Promise<Observation> {
   const setup = scenario.setup as Extract<Setup, { layer: 'harness' }>;
   const storage = new InMemorySessionStorage({ metadata: { id: 'session', createdAt: '2026-01-01T00:00:00.000Z' } as never });
   const session = new Session(storage as never);
@@ -43,7 +43,7 @@ export async function playOnPiHarness(scenario: Scenario): Promise<Observation> 
     const seen = seePiEvent(event);
     if (seen !== undefined) events.push(seen);
   });
-  install(harness, setup, play);
+  install(harness, setup, play, bare);
   const ends: RunEnd[] = [];
   for (const [index, run] of scenario.runs.entries()) {
     await play.perform('idle', run.before);
@@ -90,7 +90,7 @@ async function act(harness: AgentHarness, action: Action, aborts: Promise<unknow
 
 type Answer<Name extends keyof AgentHarnessEventResultMap> = AgentHarnessEventResultMap[Name];
 
-function install(harness: AgentHarness, { handlers }: Extract<Setup, { layer: 'harness' }>, play: Play): void {
+function install(harness: AgentHarness, { handlers }: Extract<Setup, { layer: 'harness' }>, play: Play, bare: boolean): void {
   const range = (count: number) => Array.from({ length: count }, (_, handler) => handler);
   const all = {
     before_agent_start: range(handlers.before_agent_start),
@@ -109,8 +109,10 @@ function install(harness: AgentHarness, { handlers }: Extract<Setup, { layer: 'h
     harness.on('before_provider_payload', ({ model, payload }) => play.payload(handler, model, payload));
   }
   const { start, context, gate, result } = combine(play);
-  if (all.before_agent_start.length > 0) harness.on('before_agent_start', (event) => start(all.before_agent_start, event) as never);
-  if (all.context.length > 0) harness.on('context', (event) => context(all.context, event.messages) as never);
-  if (all.tool_call.length > 0) harness.on('tool_call', (event) => gate(all.tool_call, event));
-  if (all.tool_result.length > 0) harness.on('tool_result', (event) => result(all.tool_result, event as never) as never);
+  // Bare, each handler is registered by itself; else one handler stands for all of an event.
+  const groups = (handlers: number[]) => (bare ? handlers.map((handler) => [handler]) : [handlers].filter(({ length }) => length > 0));
+  for (const group of groups(all.before_agent_start)) harness.on('before_agent_start', (event) => start(group, event) as never);
+  for (const group of groups(all.context)) harness.on('context', (event) => context(group, event.messages) as never);
+  for (const group of groups(all.tool_call)) harness.on('tool_call', (event) => gate(group, event));
+  for (const group of groups(all.tool_result)) harness.on('tool_result', (event) => result(group, event as never) as never);
 }

@@ -14,8 +14,7 @@ type LoopSetup = Extract<Setup, { layer: 'loop' }>;
 
 
 /** Plays a scenario of the loop layer on pi's low-level loop, run after run over one list of messages. */
-export async function playOnPiLoop(scenario: Scenario): Promise<Observation> {
-  const setup = scenario.setup as LoopSetup;
+export async function playOnPiLoop(scenario: Scenario, bare = false): Promise<Observation> {
   let controller = new AbortController();
   const play: Play = new Play(scenario, async (action) => {
     if (action.do === 'abort') controller.abort();
@@ -32,7 +31,7 @@ export async function playOnPiLoop(scenario: Scenario): Promise<Observation> {
     const added = await runAgentLoop(
       [user as AgentMessage],
       context,
-      configOf(scenario, setup, play, policyCalls),
+      configOf(scenario, play, policyCalls, bare),
       (event) => {
         if (event.type === 'tool_execution_end') play.ended(event.toolCallId);
         const seen = seePiEvent(event);
@@ -49,7 +48,8 @@ export async function playOnPiLoop(scenario: Scenario): Promise<Observation> {
   return { transcript, requests: play.requests, calls: play.calls, events, ends, policyCalls: policyCalls.map(plain) };
 }
 
-function configOf(scenario: Scenario, setup: LoopSetup, play: Play, policyCalls: PolicyCall[]): AgentLoopConfig {
+function configOf(scenario: Scenario, play: Play, policyCalls: PolicyCall[], bare: boolean): AgentLoopConfig {
+  const setup = scenario.setup as LoopSetup;
   const { hooks } = setup;
   return {
     model: toModel('main') as never,
@@ -59,7 +59,7 @@ function configOf(scenario: Scenario, setup: LoopSetup, play: Play, policyCalls:
     toolExecution: setup.toolExecution,
     ...loopHookOptions(play, hooks),
     ...(hooks.convertToLlm ? {} : { convertToLlm: (messages: AgentMessage[]) => messages as never }),
-    ...policyOptions(setup, policyCalls),
+    ...policyOptions(setup, policyCalls, bare),
   } as AgentLoopConfig;
 }
 
@@ -106,7 +106,7 @@ export function loopHookOptions(play: Play | (() => Play), hooks: LoopSetup['hoo
  * The policies. With both of them, difference 1 decides: the stop is asked first, and the next turn is prepared only when
  * the run goes on; pi then gets the answer at its own place. With one of them pi's order shows nothing.
  */
-function policyOptions({ policy }: LoopSetup, calls: PolicyCall[]) {
+function policyOptions({ policy }: LoopSetup, calls: PolicyCall[], bare: boolean) {
   const stop = (moment: PolicyMoment) => {
     calls.push(policyCall('shouldStopAfterTurn', moment));
     return marksOf(moment.message.content).stop;
@@ -125,6 +125,7 @@ function policyOptions({ policy }: LoopSetup, calls: PolicyCall[]) {
   if (policy === 'none') return {};
   if (policy === 'stop') return { shouldStopAfterTurn: stop };
   if (policy === 'prepare') return { prepareNextTurn: prepare };
+  if (bare) return { shouldStopAfterTurn: stop, prepareNextTurn: prepare };
   let stopping = false;
   return {
     prepareNextTurn: (moment: PolicyMoment) => {

@@ -15,12 +15,12 @@ let late: Agent;
 const harness: Harness = useHarness({
   agents: () => {
     late = testAgent('late', { tools: loopTools(harness), lingerMs: 1 });
-    return [spiedAgent('spied', harness, spies, { streamOptions }), late];
+    return [spiedAgent('all-hooks', harness, spies, { streamOptions }), late];
   },
 });
 
 const script = [{ calls: [{ name: 'say', id: 'a', args: { text: 'hi' } }] }, { text: 'Done' }];
-const start = (): Talk => harness.talk('spied', script);
+const start = (): Talk => harness.talk('all-hooks', script);
 const run = (talk: Talk) => talk.session.run('Go', { runId: 'r' });
 const events = (talk: Talk, hook: string) => spies.of(talk).flatMap(({ hook: name, args }) => (name === hook ? [args[0] as never] : []));
 const text = (content: string) => [{ type: 'text' as const, text: content }];
@@ -117,7 +117,7 @@ describe('before_provider_request', () => {
   });
 
   test('a handler that sets headers is asked again by a retry, with agent.signal and its tries; the answer before the last try counts', async () => {
-    const talk = harness.talk('spied', [{ text: 'Done', error: '503 service unavailable', failTimes: 1 }]);
+    const talk = harness.talk('all-hooks', [{ text: 'Done', error: '503 service unavailable', failTimes: 1 }]);
     let asked = 0;
     spies.plan(talk, 'before_provider_request#0', () => {
       asked += 1;
@@ -147,7 +147,7 @@ describe('before_provider_payload', () => {
   });
 
   test('a retry of the request sends the same payload without asking', async () => {
-    const talk = harness.talk('spied', [{ text: 'Done', error: '503 service unavailable', failTimes: 1 }]);
+    const talk = harness.talk('all-hooks', [{ text: 'Done', error: '503 service unavailable', failTimes: 1 }]);
     spies.plan(talk, 'before_provider_payload#0', ({ payload }: Payload) => {
       payload.seed = spies.count(talk, 'before_provider_payload#0');
       delete payload.tools;
@@ -226,7 +226,7 @@ describe('tool_result', () => {
     const talk = start();
     const usage = { input: 1_000, output: 7, cacheRead: 0, cacheWrite: 0, totalTokens: 1_007, cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, total: 2 } };
     spies.plan(talk, 'tool_result#0', () => ({ usage }));
-    const plain = (await run(harness.talk('spied', script))).usage;
+    const plain = (await run(harness.talk('all-hooks', script))).usage;
     const { usage: counted } = await run(talk);
     expect(counted.input - plain.input).toBe(1_000);
     expect(counted.cost - plain.cost).toBe(2);
@@ -241,13 +241,13 @@ describe('tool_result', () => {
   });
 
   test('a call that never ran is not shown to result hooks', async () => {
-    const talk = harness.talk('spied', [{ calls: [{ name: 'nobody' }, { name: 'say', args: { text: { not: 'a text' } } }] }, { text: 'Done' }]);
+    const talk = harness.talk('all-hooks', [{ calls: [{ name: 'nobody' }, { name: 'say', args: { text: { not: 'a text' } } }] }, { text: 'Done' }]);
     await run(talk);
     expect(spies.names(talk).filter((name) => /tool/i.test(name))).toEqual([]);
   });
 
   test('a tool that throws is shown as an error', async () => {
-    const talk = harness.talk('spied', [{ calls: [{ name: 'fail', args: { text: 'broken' } }] }, { text: 'Done' }]);
+    const talk = harness.talk('all-hooks', [{ calls: [{ name: 'fail', args: { text: 'broken' } }] }, { text: 'Done' }]);
     await run(talk);
     expect(events(talk, 'tool_result#0')).toMatchObject([{ content: text('broken'), isError: true }]);
   });

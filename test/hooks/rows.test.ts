@@ -15,7 +15,7 @@ const resources = {
 const streamOptions = { metadata: { team: 'a' }, headers: { 'x-own': '1' } };
 const harness: Harness = useHarness({
   agents: () => [
-    spiedAgent('spied', harness, spies, { resources, streamOptions }),
+    spiedAgent('all-hooks', harness, spies, { resources, streamOptions }),
     spiedAgent('twice', harness, spies, { settings: { attempts: 2, delayMs: 1 } }),
     spiedAgent('local', harness, spies, { settings: { delayMs: 1, local: true } }),
   ],
@@ -116,7 +116,7 @@ const script = [{ calls: [{ name: 'say', id: 'a', args: { text: 'hi' } }] }, { t
 const runs = new Map<string, ReturnType<typeof run>>();
 
 /** One run for all tests that only look at it. */
-function whole(agent = 'spied', fail = false): ReturnType<typeof run> {
+function whole(agent = 'all-hooks', fail = false): ReturnType<typeof run> {
   const key = `${agent} ${fail}`;
   const known = runs.get(key) ?? run(agent, fail);
   runs.set(key, known);
@@ -140,12 +140,12 @@ const order = [
   ...request(['getSteeringMessages', 'getFollowUpMessages']),
 ];
 
-test.each(['spied', 'local'])('the hooks of a run come in the order of the document (%s)', async (agent) => {
+test.each(['all-hooks', 'local'])('the hooks of a run come in the order of the document (%s)', async (agent) => {
   expect(spies.names(await whole(agent))).toEqual(order);
 });
 
 test('no retry of an effect asks a hook again, except one that sets headers', async () => {
-  const talk = await whole('spied', true);
+  const talk = await whole('all-hooks', true);
   expect(spies.names(talk)).toEqual(order);
   expect((await talk.session.stats('r')).byKind).toMatchObject({
     start: { effects: 1, attempts: 2 },
@@ -180,7 +180,7 @@ describe.each(rows)('$hook', (row) => {
   });
 
   test('is told in the log once for each handler and asking, with its tries', async () => {
-    const events = await hookEvents(await whole('spied', true), hook);
+    const events = await hookEvents(await whole('all-hooks', true), hook);
     expect(events.map(({ handler, attempt }) => [handler, attempt])).toEqual(
       Array.from({ length: times }, () => Array.from({ length: handlers }, (_, handler) => [handler, 1])).flat(),
     );
@@ -189,9 +189,9 @@ describe.each(rows)('$hook', (row) => {
 
   test('that throws is tried three times, as often as its settings say, or once when it says that it will not get better', async () => {
     const cases = [
-      { agent: 'spied', error: new Error('out of order'), tries: 3 },
+      { agent: 'all-hooks', error: new Error('out of order'), tries: 3 },
       { agent: 'twice', error: new Error('out of order'), tries: 2 },
-      { agent: 'spied', error: new NonRetryableHookError('out of order'), tries: 1 },
+      { agent: 'all-hooks', error: new NonRetryableHookError('out of order'), tries: 1 },
     ];
     const tried = cases.map(async ({ agent, error }) => {
       const talk = harness.talk(agent, script);
@@ -219,7 +219,7 @@ describe.each(rows)('$hook', (row) => {
   }
 
   test('that throws at first and then answers has done no harm', async () => {
-    const talk = harness.talk('spied', script);
+    const talk = harness.talk('all-hooks', script);
     let throws = 2;
     spies.plan(talk, name, () => (throws-- > 0 ? Promise.reject(new Error('not yet')) : undefined));
     expect(await talk.session.run('Go', { runId: 'r' })).toMatchObject({ status: 'done', text: 'Done' });
@@ -227,7 +227,7 @@ describe.each(rows)('$hook', (row) => {
   });
 
   test('hears of an abort by its signal, and is not tried again; the run ends as aborted', async () => {
-    const talk = harness.talk('spied', script);
+    const talk = harness.talk('all-hooks', script);
     talk.accepted.push('Go');
     spies.plan(talk, name, () => {
       const { agentSignal } = spies.of(talk).at(-1) ?? {};

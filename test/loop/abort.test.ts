@@ -16,7 +16,10 @@ const harness: Harness = useHarness({
 const aborted = { status: 'aborted' };
 
 test('an abort in mid-stream keeps the partial message and reaches the provider', async () => {
-  const talk = harness.talk('plain', [{ text: 'Once upon a time', chunks: 4, holdUntilFile: 'hold', holdAfterChunks: 2 }, { text: 'Fine' }]);
+  const talk = harness.talk('plain', [
+    { text: 'Once upon a time', chunks: 4, holdUntilFile: 'hold', holdAfterChunks: 2 },
+    { text: 'Fine' },
+  ]);
   talk.accepted.push('Go', 'On');
   const { runId } = await talk.session.prompt('Go');
   await talk.held('hold');
@@ -29,13 +32,25 @@ test('an abort in mid-stream keeps the partial message and reaches the provider'
   });
   // The note that the queues were cleared comes by itself, whenever the signal is there.
   expect((await talk.events(runId)).filter((word) => word !== 'queue []')).toEqual([
-    ...['agent_start', 'turn_start', 'user: Go', 'assistant: Once upo', 'turn_end', 'agent_end: aborted', 'settled', 'abort queue []'],
+    ...[
+      'agent_start',
+      'turn_start',
+      'user: Go',
+      'assistant: Once upo',
+      'turn_end',
+      'agent_end: aborted',
+      'settled',
+      'abort queue []',
+    ],
   ]);
   expect(await talk.session.run('On')).toMatchObject({ status: 'done', text: 'Fine' });
 });
 
 test('an abort clears steering and follow-ups, returns them, and keeps what is for the next turn', async () => {
-  const talk = harness.talk('plain', [{ text: 'Once upon', holdUntilFile: 'hold', holdAfterChunks: 1 }, { text: 'Fine' }]);
+  const talk = harness.talk('plain', [
+    { text: 'Once upon', holdUntilFile: 'hold', holdAfterChunks: 1 },
+    { text: 'Fine' },
+  ]);
   talk.accepted.push('Go', 'next', 'P');
   const { runId } = await talk.session.prompt('Go');
   await talk.held('hold');
@@ -43,10 +58,22 @@ test('an abort clears steering and follow-ups, returns them, and keeps what is f
   await talk.session.followUp('f1');
   await talk.session.nextTurn('next');
   const answer = await talk.session.abort(runId);
-  const texts = (items: { message: unknown }[]) => items.map(({ message }) => (message as { content: { text: string }[] }).content[0]?.text);
-  expect({ steer: texts(answer.clearedSteer), followUp: texts(answer.clearedFollowUp) }).toEqual({ steer: ['s1', 's2'], followUp: ['f1'] });
-  expect(await talk.session.queues()).toMatchObject({ steer: [], followUp: [], nextTurn: [{ content: [{ text: 'next' }] }] });
-  expect((await talk.events(runId)).slice(-3)).toEqual(['agent_end: aborted', 'settled, 1 for the next turn', 'abort queue [steer: s1, s2; followUp: f1]']);
+  const texts = (items: { message: unknown }[]) =>
+    items.map(({ message }) => (message as { content: { text: string }[] }).content[0]?.text);
+  expect({ steer: texts(answer.clearedSteer), followUp: texts(answer.clearedFollowUp) }).toEqual({
+    steer: ['s1', 's2'],
+    followUp: ['f1'],
+  });
+  expect(await talk.session.queues()).toMatchObject({
+    steer: [],
+    followUp: [],
+    nextTurn: [{ content: [{ text: 'next' }] }],
+  });
+  expect((await talk.events(runId)).slice(-3)).toEqual([
+    'agent_end: aborted',
+    'settled, 1 for the next turn',
+    'abort queue [steer: s1, s2; followUp: f1]',
+  ]);
   await talk.session.run('P');
   expect(talk.asked[1]?.filter((line) => line.startsWith('user'))).toEqual(['user: Go', 'user: next', 'user: P']);
 });
@@ -89,18 +116,37 @@ test('an abort in a parallel batch: finished calls keep their results, running o
   ];
   // pi: one more turn, whose reply is empty and aborted.
   expect((await talk.events(runId)).slice(4).filter((word) => word !== 'queue []')).toEqual([
-    ...['start a', 'start b', 'start c', 'end a: completed', 'end b: aborted', 'end c: aborted', ...results, 'turn_end a b c'],
+    ...[
+      'start a',
+      'start b',
+      'start c',
+      'end a: completed',
+      'end b: aborted',
+      'end c: aborted',
+      ...results,
+      'turn_end a b c',
+    ],
     ...['turn_start', 'assistant: ', 'turn_end', 'agent_end: aborted', 'settled', 'abort queue []'],
   ]);
   expect(await talk.session.run('And?')).toMatchObject({ text: 'Fine' });
-  expect(talk.asked[1]).toEqual(['user: Go', 'assistant:  +say +say +stubborn', ...results, 'assistant: ', 'user: And?']);
+  expect(talk.asked[1]).toEqual([
+    'user: Go',
+    'assistant:  +say +say +stubborn',
+    ...results,
+    'assistant: ',
+    'user: And?',
+  ]);
   talk.open('c');
   const late = async () => (await harness.store.readBatch(talk.sessionId, `${runId}/0`))?.calls[2]?.lateResult;
   expect(await waitFor(late, { what: 'the late result' })).toMatchObject({ result: 'ok' });
 });
 
 test('an abort of a named run that is not going on does nothing', async () => {
-  const talk = harness.talk('plain', [{ text: 'A' }, { calls: [{ name: 'say', args: { at: 'tool' } }] }, { text: 'B' }]);
+  const talk = harness.talk('plain', [
+    { text: 'A' },
+    { calls: [{ name: 'say', args: { at: 'tool' } }] },
+    { text: 'B' },
+  ]);
   const first = await talk.session.run('one');
   const { runId } = await talk.session.prompt('two');
   await talk.reached('tool');
@@ -129,7 +175,17 @@ test('an abort before the first request writes the prompt and an empty aborted r
   harness.gates.open('poll');
   await aborting;
   expect(await talk.events(runId)).toEqual([
-    ...['queue []', 'agent_start', 'turn_start', 'user: Go', 'assistant: ', 'turn_end', 'agent_end: aborted', 'settled', 'abort queue []'],
+    ...[
+      'queue []',
+      'agent_start',
+      'turn_start',
+      'user: Go',
+      'assistant: ',
+      'turn_end',
+      'agent_end: aborted',
+      'settled',
+      'abort queue []',
+    ],
   ]);
   expect(talk.requests).toEqual([]);
   expect(await talk.session.result(runId)).toMatchObject({ ...aborted, message: { stopReason: 'aborted' } });
@@ -146,7 +202,10 @@ test('two aborts at once get the same answer', async () => {
 });
 
 test('a cancelled workflow ends its run as aborted, with what waited', async () => {
-  const talk = harness.talk('plain', [{ text: 'Once upon', holdUntilFile: 'hold', holdAfterChunks: 1 }, { text: 'Fine' }]);
+  const talk = harness.talk('plain', [
+    { text: 'Once upon', holdUntilFile: 'hold', holdAfterChunks: 1 },
+    { text: 'Fine' },
+  ]);
   const { runId } = await talk.session.prompt('Go');
   await talk.held('hold');
   await talk.session.followUp('f1');

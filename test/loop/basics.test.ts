@@ -11,7 +11,8 @@ const harness: Harness = useHarness({
       activeTools: ['say'],
       thinkingLevel: 'low',
       streamOptions: { temperature: 0.3, maxTokens: 99, cacheRetention: 'none', metadata: { team: 'a' } },
-      systemPrompt: ({ sessionId, model, thinkingLevel, activeTools }) => `${sessionId} ${model} ${thinkingLevel} ${activeTools}`,
+      systemPrompt: ({ sessionId, model, thinkingLevel, activeTools }) =>
+        `${sessionId} ${model} ${thinkingLevel} ${activeTools}`,
     }),
   ],
 });
@@ -21,36 +22,77 @@ test('a run without tools is one turn', async () => {
   talk.accepted.push('Hi');
   const result = await talk.session.run('Hi', { runId: 'r1' });
 
-  expect(result).toMatchObject({ runId: 'r1', status: 'done', text: 'Hello', turns: 1, usage: { input: 10, output: 2, totalTokens: 12, cost: 0.5 } });
+  expect(result).toMatchObject({
+    runId: 'r1',
+    status: 'done',
+    text: 'Hello',
+    turns: 1,
+    usage: { input: 10, output: 2, totalTokens: 12, cost: 0.5 },
+  });
   expect(await talk.events()).toEqual([
     'session_open',
     ...['agent_start', 'turn_start', 'user: Hi', 'assistant: Hello', 'turn_end', 'agent_end: done', 'settled'],
   ]);
   expect(talk.requests).toMatchObject([
-    { model: 'scripted/main', systemPrompt: 'You are under test.', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+    {
+      model: 'scripted/main',
+      systemPrompt: 'You are under test.',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+    },
   ]);
   expect(talk.requests[0]?.messages).toHaveLength(1);
 });
 
 test('a run with a tool is two turns, and the model gets the result', async () => {
-  const talk = harness.talk('plain', [{ text: 'Let me see', calls: [{ name: 'say', args: { text: '3' } }] }, { text: 'Three' }]);
+  const talk = harness.talk('plain', [
+    { text: 'Let me see', calls: [{ name: 'say', args: { text: '3' } }] },
+    { text: 'Three' },
+  ]);
   talk.accepted.push('1 + 2?');
   await talk.session.run('1 + 2?', { runId: 'r1' });
 
   expect(await talk.events('r1')).toEqual([
-    ...['agent_start', 'turn_start', 'user: 1 + 2?', 'assistant: Let me see +say', 'start call-0-0', 'end call-0-0: completed'],
-    ...['result of say: 3', 'turn_end call-0-0', 'turn_start', 'assistant: Three', 'turn_end', 'agent_end: done', 'settled'],
+    ...[
+      'agent_start',
+      'turn_start',
+      'user: 1 + 2?',
+      'assistant: Let me see +say',
+      'start call-0-0',
+      'end call-0-0: completed',
+    ],
+    ...[
+      'result of say: 3',
+      'turn_end call-0-0',
+      'turn_start',
+      'assistant: Three',
+      'turn_end',
+      'agent_end: done',
+      'settled',
+    ],
   ]);
   expect(talk.asked).toEqual([['user: 1 + 2?'], ['user: 1 + 2?', 'assistant: Let me see +say', 'result of say: 3']]);
   const events = await talk.raw();
-  expect(events.find(({ type }) => type === 'tool_execution_start')).toMatchObject({ toolName: 'say', args: { text: '3' }, turn: 0 });
+  expect(events.find(({ type }) => type === 'tool_execution_start')).toMatchObject({
+    toolName: 'say',
+    args: { text: '3' },
+    turn: 0,
+  });
   expect(events.find(({ type }) => type === 'tool_execution_end')).toMatchObject({
     result: { content: [{ type: 'text', text: '3' }], details: {} },
     isError: false,
   });
   expect(events.find(({ type }) => type === 'turn_end')).toMatchObject({
     message: { role: 'assistant', stopReason: 'toolUse' },
-    toolResults: [{ role: 'toolResult', toolCallId: 'call-0-0', toolName: 'say', content: [{ type: 'text', text: '3' }], details: {}, isError: false }],
+    toolResults: [
+      {
+        role: 'toolResult',
+        toolCallId: 'call-0-0',
+        toolName: 'say',
+        content: [{ type: 'text', text: '3' }],
+        details: {},
+        isError: false,
+      },
+    ],
     turn: 0,
   });
   const end = events.find((event) => event.type === 'agent_end');
@@ -59,7 +101,10 @@ test('a run with a tool is two turns, and the model gets the result', async () =
 
 test('the next run goes on with the conversation, and usage adds up over runs', async () => {
   const usage = { input: 100, output: 10, cacheRead: 5, cacheWrite: 1, cost: 0.25 };
-  const talk = harness.talk('plain', [{ text: 'A', usage }, { text: 'B', usage }]);
+  const talk = harness.talk('plain', [
+    { text: 'A', usage },
+    { text: 'B', usage },
+  ]);
   talk.accepted.push('one', 'two');
   await talk.session.run('one');
   const second = await talk.session.run('two');
@@ -79,7 +124,10 @@ test('images stand after the text, in the transcript and for the model', async (
 
   expect(talk.requests[0]?.messages[0]?.content).toEqual([{ type: 'text', text: 'What is it?' }, image]);
   const [entry] = await harness.store.readEntries(talk.sessionId, [`${(await talk.raw())[1]?.runId}/prompt`]);
-  expect(entry).toMatchObject({ type: 'message', message: { role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] } });
+  expect(entry).toMatchObject({
+    type: 'message',
+    message: { role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] },
+  });
 });
 
 test('a message of an own role stands in the transcript and is not sent to the model', async () => {
@@ -90,7 +138,9 @@ test('a message of an own role stands in the transcript and is not sent to the m
   expect(talk.asked).toEqual([['user: Hi']]);
   expect(await talk.transcript()).toEqual(['note: ', 'user: Hi', 'assistant: Hello']);
   const events = await talk.raw();
-  expect(events.find((event) => event.type === 'message_end')).toMatchObject({ message: { role: 'note', text: 'the door opened', urgent: true } });
+  expect(events.find((event) => event.type === 'message_end')).toMatchObject({
+    message: { role: 'note', text: 'the door opened', urgent: true },
+  });
 });
 
 test('the model gets the system prompt, the active tools and the stream options of the agent', async () => {
@@ -100,7 +150,14 @@ test('the model gets the system prompt, the active tools and the stream options 
     {
       systemPrompt: `${talk.sessionId} scripted/main low say`,
       tools: ['say'],
-      options: { sessionId: talk.sessionId, reasoning: 'low', temperature: 0.3, maxTokens: 99, cacheRetention: 'none', metadata: { team: 'a' } },
+      options: {
+        sessionId: talk.sessionId,
+        reasoning: 'low',
+        temperature: 0.3,
+        maxTokens: 99,
+        cacheRetention: 'none',
+        metadata: { team: 'a' },
+      },
     },
   ]);
 });
@@ -108,7 +165,13 @@ test('the model gets the system prompt, the active tools and the stream options 
 test('thinking, text and calls of a reply are kept as they were', async () => {
   const talk = harness.talk('plain', [{ thinking: 'hmm', text: 'Well', calls: [{ name: 'say' }] }, { text: 'Done' }]);
   const { message } = await talk.session.run('Hi', { runId: 'r1' });
-  expect(message).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'Done' }], stopReason: 'stop', model: 'main', provider: 'scripted' });
+  expect(message).toMatchObject({
+    role: 'assistant',
+    content: [{ type: 'text', text: 'Done' }],
+    stopReason: 'stop',
+    model: 'main',
+    provider: 'scripted',
+  });
   expect(talk.requests[1]?.messages[1]).toMatchObject({
     role: 'assistant',
     content: [
@@ -124,14 +187,29 @@ test('a run ends with turn_limit after maxTurns turns, and the next prompt goes 
   const talk = harness.talk('two-turns', [more, more, { text: 'Done' }]);
   const result = await talk.session.run('Go', { runId: 'r1' });
 
-  expect(result).toMatchObject({ status: 'error', turns: 2, error: { code: 'turn_limit', message: expect.stringContaining('Prompt again') } });
+  expect(result).toMatchObject({
+    status: 'error',
+    turns: 2,
+    error: { code: 'turn_limit', message: expect.stringContaining('Prompt again') },
+  });
   expect((await talk.events('r1')).slice(-3)).toEqual(['turn_end call-1-0', 'agent_end: error turn_limit', 'settled']);
   expect(await talk.session.run('Go on')).toMatchObject({ status: 'done', text: 'Done' });
-  expect(talk.asked[2]).toEqual(['user: Go', 'assistant:  +say', 'result of say: ok', 'assistant:  +say', 'result of say: ok', 'user: Go on']);
+  expect(talk.asked[2]).toEqual([
+    'user: Go',
+    'assistant:  +say',
+    'result of say: ok',
+    'assistant:  +say',
+    'result of say: ok',
+    'user: Go on',
+  ]);
 });
 
 test('the last of maxTurns turns may be the end of the run, also while a message waits for the next prompt', async () => {
-  const talk = harness.talk('two-turns', [{ calls: [{ name: 'say', args: { at: 'tool' } }] }, { text: 'Done' }, { text: 'Next' }]);
+  const talk = harness.talk('two-turns', [
+    { calls: [{ name: 'say', args: { at: 'tool' } }] },
+    { text: 'Done' },
+    { text: 'Next' },
+  ]);
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('tool');
   await talk.session.nextTurn('later');

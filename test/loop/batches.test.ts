@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type Harness, testAgent, useHarness } from '../support/harness.ts';
 import { Entered, loopTools } from '../support/loop-tools.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const entered = new Entered();
 const harness: Harness = useHarness({
@@ -25,11 +26,20 @@ test('a parallel batch: starts and immediate results in source order, ends as th
   for (const gate of ['c', 'a', 'b']) {
     await talk.reached(gate);
     talk.open(gate);
-    await talk.logged((event) => event.type === 'tool_execution_end' && event.toolCallId === gate, `the end of ${gate}`);
+    await talk.logged(
+      (event) => event.type === 'tool_execution_end' && event.toolCallId === gate,
+      `the end of ${gate}`,
+    );
   }
   await talk.session.result(runId);
 
-  const results = ['result of say: A', 'result of nobody (error): Tool nobody not found', 'result of say: B', expect.stringMatching(/^result of say \(error\): Validation failed for tool "say":/), 'result of say: C'];
+  const results = [
+    'result of say: A',
+    'result of nobody (error): Tool nobody not found',
+    'result of say: B',
+    expect.stringMatching(/^result of say \(error\): Validation failed for tool "say":/),
+    'result of say: C',
+  ];
   expect(await talk.events(runId)).toEqual([
     ...['agent_start', 'turn_start', 'user: Go', 'assistant:  +say +nobody +say +say +say'],
     ...['start a', 'start x', 'end x: not_found', 'start b', 'start y', 'end y: invalid_arguments', 'start c'],
@@ -43,7 +53,14 @@ test('a parallel batch: starts and immediate results in source order, ends as th
 });
 
 const inTurn = [
-  ...['start a', 'end a: completed', 'result of say: A', 'start x', 'end x: not_found', 'result of nobody (error): Tool nobody not found'],
+  ...[
+    'start a',
+    'end a: completed',
+    'result of say: A',
+    'start x',
+    'end x: not_found',
+    'result of nobody (error): Tool nobody not found',
+  ],
   ...['start b', 'end b: completed', 'result of say: B', 'turn_end a x b'],
 ];
 
@@ -55,7 +72,14 @@ test('a sequential batch: start, end and result message of each call before the 
   ];
   const talk = harness.talk('sequential', [{ calls }, { text: 'Done' }]);
   const { runId } = await talk.session.run('Go');
-  expect(await talk.events(runId)).toEqual(['agent_start', 'turn_start', 'user: Go', 'assistant:  +say +nobody +say', ...inTurn, ...done]);
+  expect(await talk.events(runId)).toEqual([
+    'agent_start',
+    'turn_start',
+    'user: Go',
+    'assistant:  +say +nobody +say',
+    ...inTurn,
+    ...done,
+  ]);
   expect(entered.of(talk.sessionId)).toEqual(['enter a', 'leave a', 'enter b', 'leave b']);
 });
 
@@ -75,12 +99,18 @@ test('one called tool with executionMode sequential makes its batch sequential',
 });
 
 test('a run ends without another request when every call of a batch terminates', async () => {
-  const talk = harness.talk('parallel', [{ text: 'Bye', calls: [{ name: 'stop' }, { name: 'stop' }] }, { text: 'again' }]);
+  const talk = harness.talk('parallel', [
+    { text: 'Bye', calls: [{ name: 'stop' }, { name: 'stop' }] },
+    { text: 'again' },
+  ]);
   const result = await talk.session.run('Go', { runId: 'r1' });
   expect(result).toMatchObject({ status: 'done', text: 'Bye', turns: 1 });
   expect((await talk.events('r1')).slice(-3)).toEqual(['turn_end call-0-0 call-0-1', 'agent_end: done', 'settled']);
   await talk.session.run('And?');
-  expect(talk.asked).toEqual([['user: Go'], ['user: Go', 'assistant: Bye +stop +stop', 'result of stop: ok', 'result of stop: ok', 'user: And?']]);
+  expect(talk.asked).toEqual([
+    ['user: Go'],
+    ['user: Go', 'assistant: Bye +stop +stop', 'result of stop: ok', 'result of stop: ok', 'user: And?'],
+  ]);
 });
 
 test.each([
@@ -107,13 +137,17 @@ test('a terminated batch does not keep steering and follow-ups waiting', async (
 });
 
 test('of more than 16 parallel calls 16 run at once, and the results stay in source order', async () => {
-  const calls = Array.from({ length: 40 }, (_, index) => ({ id: `c${index}`, name: 'say', args: { at: 'crowd', text: `${index}` } }));
+  const calls = Array.from({ length: 40 }, (_, index) => ({
+    id: `c${index}`,
+    name: 'say',
+    args: { at: 'crowd', text: `${index}` },
+  }));
   const talk = harness.talk('parallel', [{ calls, chunks: 1 }, { text: 'Done' }]);
   const { runId } = await talk.session.prompt('Go');
   await talk.logged((event) => event.type === 'tool_execution_start' && event.toolCallId === 'c39', 'all starts');
   await talk.reached('crowd');
   const running = () => entered.of(talk.sessionId).length;
-  while (running() < 16) await new Promise((resolve) => setTimeout(resolve, 10));
+  await waitFor(() => running() === 16, { what: '16 calls' });
   // The seventeenth is not even scheduled: the workflow waits.
   const { pendingActivities = [] } = (await talk.workflow.describe()).raw as { pendingActivities?: unknown[] };
   expect({ running: running(), pending: pendingActivities?.length }).toEqual({ running: 16, pending: 16 });
@@ -123,10 +157,23 @@ test('of more than 16 parallel calls 16 run at once, and the results stay in sou
 });
 
 test('a reused call id does not confuse two calls', async () => {
-  const twice = { calls: [{ id: 'same', name: 'say', args: { text: 'A' } }, { id: 'same', name: 'say', args: { text: 'B' } }] };
-  const talk = harness.talk('parallel', [twice, { calls: [{ id: 'same', name: 'say', args: { text: 'C' } }] }, { text: 'Done' }]);
+  const twice = {
+    calls: [
+      { id: 'same', name: 'say', args: { text: 'A' } },
+      { id: 'same', name: 'say', args: { text: 'B' } },
+    ],
+  };
+  const talk = harness.talk('parallel', [
+    twice,
+    { calls: [{ id: 'same', name: 'say', args: { text: 'C' } }] },
+    { text: 'Done' },
+  ]);
   talk.checked = false;
   await talk.session.run('Go');
   expect(entered.of(talk.sessionId).filter((what) => what === 'enter same')).toHaveLength(3);
-  expect((await talk.transcript()).filter((line) => line.startsWith('result'))).toEqual(['result of say: A', 'result of say: B', 'result of say: C']);
+  expect((await talk.transcript()).filter((line) => line.startsWith('result'))).toEqual([
+    'result of say: A',
+    'result of say: B',
+    'result of say: C',
+  ]);
 });

@@ -51,7 +51,10 @@ test('a run goes on over continue-as-new: each message is asked for and written 
 });
 
 test('queued messages of every kind are carried: none lost, none twice, in order', async () => {
-  const talk = harness.talk('plain', rolling(...Array.from({ length: 20 }, (_, index) => ({ text: `reply ${index}` }))));
+  const talk = harness.talk(
+    'plain',
+    rolling(...Array.from({ length: 20 }, (_, index) => ({ text: `reply ${index}` }))),
+  );
   const texts = Array.from({ length: 5 }, (_, index) => index);
   talk.accepted.push('Go', ...texts.flatMap((n) => [`s${n}`, `f${n}`, `n${n}`]), 'P');
   await talk.session.setQueueMode('followUp', 'all');
@@ -63,10 +66,19 @@ test('queued messages of every kind are carried: none lost, none twice, in order
   }
   await talk.session.result(runId);
   expect(await epochs(talk)).toBeGreaterThan(1);
-  expect(await talk.session.queues()).toMatchObject({ steer: [], followUp: [], followUpMode: 'all', nextTurn: texts.map((n) => ({ content: [{ text: `n${n}` }] })) });
+  expect(await talk.session.queues()).toMatchObject({
+    steer: [],
+    followUp: [],
+    followUpMode: 'all',
+    nextTurn: texts.map((n) => ({ content: [{ text: `n${n}` }] })),
+  });
   await talk.session.run('P');
   const users = (await talk.transcript()).filter((line) => line.startsWith('user'));
-  expect(users).toEqual(['Go', ...texts.map((n) => `s${n}`), ...texts.map((n) => `f${n}`), ...texts.map((n) => `n${n}`), 'P'].map((text) => `user: ${text}`));
+  expect(users).toEqual(
+    ['Go', ...texts.map((n) => `s${n}`), ...texts.map((n) => `f${n}`), ...texts.map((n) => `n${n}`), 'P'].map(
+      (text) => `user: ${text}`,
+    ),
+  );
 });
 
 test('a policy sees the whole run, and what it has set stays, over continue-as-new', async () => {
@@ -80,7 +92,10 @@ test('a policy sees the whole run, and what it has set stays, over continue-as-n
   const switching = harness.talk('switching', rolling({ text: 'Done' }));
   await switching.session.run('model');
   expect(await epochs(switching)).toBeGreaterThan(1);
-  expect(switching.requests.map(({ model }) => model)).toEqual(['scripted/main', ...Array.from({ length: 8 }, () => 'scripted/other')]);
+  expect(switching.requests.map(({ model }) => model)).toEqual([
+    'scripted/main',
+    ...Array.from({ length: 8 }, () => 'scripted/other'),
+  ]);
 });
 
 test('an idle session with a full history goes over too, and the next prompt goes on', async () => {

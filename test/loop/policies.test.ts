@@ -4,13 +4,30 @@ import { loopTools } from '../support/loop-tools.ts';
 
 const names = ['spied', 'stopping', 'switching', 'compacting', 'throwing', 'large'];
 const harness: Harness = useHarness({
-  agents: () => names.map((name) => testAgent(name, { tools: loopTools(harness), activeTools: ['say', 'stop', 'fail'], ...(name === 'large' ? { lingerMs: 1 } : {}) })),
+  agents: () =>
+    names.map((name) =>
+      testAgent(name, {
+        tools: loopTools(harness),
+        activeTools: ['say', 'stop', 'fail'],
+        ...(name === 'large' ? { lingerMs: 1 } : {}),
+      }),
+    ),
 });
 
 const tool = { text: 'Look', calls: [{ name: 'say', args: { text: 'seen' } }] };
 
 test('a policy sees the reply, its results, the context and what this run has added', async () => {
-  const talk = harness.talk('spied', [{ text: 'A' }, { calls: [{ name: 'say', args: { text: 's' } }, { name: 'fail', args: { text: 'f' } }], text: 'B' }, { text: 'C' }]);
+  const talk = harness.talk('spied', [
+    { text: 'A' },
+    {
+      calls: [
+        { name: 'say', args: { text: 's' } },
+        { name: 'fail', args: { text: 'f' } },
+      ],
+      text: 'B',
+    },
+    { text: 'C' },
+  ]);
   await talk.session.run('one');
   await talk.session.nextTurn('before');
   await talk.session.run('two');
@@ -28,7 +45,11 @@ test('a policy sees the reply, its results, the context and what this run has ad
 });
 
 test('shouldStopAfterTurn ends the run after turn_end, before prepareNextTurn and the queues', async () => {
-  const talk = harness.talk('stopping', [{ text: 'STOP SLOW', calls: [{ name: 'say', args: { at: 'tool' } }] }, { text: 'B' }, { text: 'C' }]);
+  const talk = harness.talk('stopping', [
+    { text: 'STOP SLOW', calls: [{ name: 'say', args: { at: 'tool' } }] },
+    { text: 'B' },
+    { text: 'C' },
+  ]);
   talk.accepted.push('Go', 'steered', 'followed', 'On');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('tool');
@@ -39,7 +60,10 @@ test('shouldStopAfterTurn ends the run after turn_end, before prepareNextTurn an
   expect(await talk.session.result(runId)).toMatchObject({ status: 'done', text: 'STOP SLOW', turns: 1 });
   expect((await talk.events(runId)).slice(-3)).toEqual(['turn_end call-0-0', 'agent_end: done', 'settled']);
   // They wait, visible, and do not open a run by themselves.
-  expect(await talk.session.queues()).toMatchObject({ steer: [{ content: [{ text: 'steered' }] }], followUp: [{ content: [{ text: 'followed' }] }] });
+  expect(await talk.session.queues()).toMatchObject({
+    steer: [{ content: [{ text: 'steered' }] }],
+    followUp: [{ content: [{ text: 'followed' }] }],
+  });
   expect(await talk.session.status()).toMatchObject({ phase: 'idle', model: 'scripted/main' });
 
   await talk.session.run('On');
@@ -64,12 +88,17 @@ test.each([
   const first = { model: 'scripted/main', tools: ['say', 'stop', 'fail'] };
   expect(talk.requests).toMatchObject([first, next, first]);
   expect(talk.requests[2]?.options.reasoning).toBeUndefined();
-  expect(await talk.session.status()).toMatchObject({ model: 'scripted/main', thinkingLevel: 'off', activeTools: ['say', 'stop', 'fail'] });
+  expect(await talk.session.status()).toMatchObject({
+    model: 'scripted/main',
+    thinkingLevel: 'off',
+    activeTools: ['say', 'stop', 'fail'],
+  });
 });
 
 test('a model that does not exist ends the run, and the next run has the model of the session', async () => {
-  const talk = harness.talk('switching', [tool, { text: 'B' }]);
-  await expect(talk.session.run('unknown')).resolves.toMatchObject({ status: 'error', error: { code: 'unknown_model' } });
+  // The failed reply counts in the script.
+  const talk = harness.talk('switching', [tool, {}, { text: 'B' }]);
+  expect(await talk.session.run('unknown')).toMatchObject({ status: 'error', error: { code: 'unknown_model' } });
   expect(await talk.session.run('fine')).toMatchObject({ status: 'done', text: 'B' });
 });
 
@@ -81,7 +110,12 @@ test('a context from prepareNextTurn replaces what the model sees, and the trans
   await talk.session.abort(runId);
   const summary = 'user: 3 messages, true tokens';
   expect(talk.asked.slice(0, 3)).toEqual([['user: Go'], [summary], [summary]]);
-  expect((await talk.transcript()).slice(0, 4)).toEqual(['user: Go', 'assistant: Look +say', 'result of say: seen', 'assistant: Look +say']);
+  expect((await talk.transcript()).slice(0, 4)).toEqual([
+    'user: Go',
+    'assistant: Look +say',
+    'result of say: seen',
+    'assistant: Look +say',
+  ]);
 });
 
 test.each([
@@ -104,7 +138,15 @@ test.each([
     details: { agent: 'throwing', hook: expect.stringMatching(/shouldStop|prepareNext/) },
   });
   expect(await talk.events('r1')).toEqual([
-    ...['agent_start', 'turn_start', `user: ${wish}`, 'assistant: Look +say', 'start call-0-0', 'end call-0-0: completed', 'result of say: seen'],
+    ...[
+      'agent_start',
+      'turn_start',
+      `user: ${wish}`,
+      'assistant: Look +say',
+      'start call-0-0',
+      'end call-0-0: completed',
+      'result of say: seen',
+    ],
     ...['turn_end call-0-0', 'agent_end: error policy', 'settled'],
   ]);
   expect(await talk.session.run('fine')).toMatchObject({ status: 'done', text: 'B' });

@@ -1,4 +1,4 @@
-import { sleep } from '@temporalio/workflow';
+import { condition, defineSignal, setHandler } from '@temporalio/workflow';
 import { definePolicy, estimateTokens, textOf, toolCallsOf } from 'everturn/workflows';
 
 // Policies of the agents of this folder, for the suite's workflow bundle. What they do is told by the prompt of the run,
@@ -27,11 +27,16 @@ definePolicy('stopping', {
   prepareNextTurn: ({ message }) => (textOf(message).includes('STOP') ? { model: 'nobody/never-asked' } : undefined),
 });
 
-/** Takes half a second to decide: time for a message to come. */
+/** Decides when it is told to, by a signal of its own: so a message can come before that. */
 definePolicy('deciding', {
   async shouldStopAfterTurn({ message }) {
-    await sleep(500);
-    return textOf(message).includes('STOP');
+    if (!textOf(message).includes('STOP')) return false;
+    let told = false;
+    setHandler(defineSignal('decide'), () => {
+      told = true;
+    });
+    await condition(() => told);
+    return true;
   },
 });
 
@@ -52,7 +57,9 @@ definePolicy('compacting', {
   prepareNextTurn({ context }) {
     if (context.messages.length < 3) return undefined;
     const summary = `${context.messages.length} messages, ${estimateTokens(context.messages) > 0} tokens`;
-    return { context: { ...context, messages: [{ role: 'user', content: [{ type: 'text', text: summary }], timestamp: 1 }] } };
+    return {
+      context: { ...context, messages: [{ role: 'user', content: [{ type: 'text', text: summary }], timestamp: 1 }] },
+    };
   },
 });
 

@@ -7,7 +7,10 @@ const harness: Harness = useHarness({
   agents: () => [
     testAgent('plain', { tools: loopTools(harness, entered) }),
     testAgent('brief', { tools: loopTools(harness, entered), lingerMs: 1 }),
-    testAgent('asking', { lingerMs: 1, getSteeringMessages: () => [{ role: 'user', content: [{ type: 'text', text: 'hooked' }], timestamp: 1 }] }),
+    testAgent('asking', {
+      lingerMs: 1,
+      getSteeringMessages: () => [{ role: 'user', content: [{ type: 'text', text: 'hooked' }], timestamp: 1 }],
+    }),
   ],
 });
 
@@ -33,7 +36,8 @@ test("onBusy 'steer' and 'followUp' say what became of the message", async () =>
   await talk.reached('tool');
   expect(await talk.session.prompt('f', { onBusy: 'followUp' })).toEqual({ became: 'queued', runId });
   // Sent again, as after a lost answer, it is not a second message.
-  for (const _ of [1, 2]) expect(await talk.session.prompt('s', { onBusy: 'steer', runId: 'mine' })).toEqual({ became: 'steered', runId });
+  for (const _ of [1, 2])
+    expect(await talk.session.prompt('s', { onBusy: 'steer', runId: 'mine' })).toEqual({ became: 'steered', runId });
   talk.open('tool');
   await talk.session.result(runId);
   const begun = ['user: one', 'assistant:  +say', 'result of say: ok', 'user: s'];
@@ -111,7 +115,11 @@ test('a repeated prompt leaves what waits for the next turn where it is', async 
   await talk.session.nextTurn('later');
   await talk.session.prompt('one', { runId: 'r1' });
   await talk.session.waitForIdle();
-  expect(await talk.session.queues()).toMatchObject({ steer: [], followUp: [], nextTurn: [{ content: [{ text: 'later' }] }] });
+  expect(await talk.session.queues()).toMatchObject({
+    steer: [],
+    followUp: [],
+    nextTurn: [{ content: [{ text: 'later' }] }],
+  });
   await talk.session.run('two');
   expect(talk.asked).toEqual([['user: one'], ['user: one', 'assistant: A', 'user: later', 'user: two']]);
 });
@@ -138,7 +146,9 @@ test('the workflow completes after lingerMs, and the next prompt finds the conve
     await talk.closed();
   }
   expect(talk.asked[2]).toEqual(['user: one', 'assistant: A', 'user: two', 'assistant: B', 'user: three']);
-  expect((await talk.raw()).flatMap((event) => (event.type === 'session_open' ? [event.epoch] : []))).toEqual([1, 2, 3]);
+  expect((await talk.raw()).flatMap((event) => (event.type === 'session_open' ? [event.epoch] : []))).toEqual([
+    1, 2, 3,
+  ]);
   expect(await talk.session.status()).toMatchObject({ phase: 'idle', epoch: 3 });
 });
 
@@ -149,7 +159,9 @@ test('the result of a run can be asked for at any time, and is the same', async 
   await talk.closed();
   expect(await talk.session.result('r1')).toEqual(result);
   await expect(talk.session.result('no such run')).rejects.toMatchObject({ code: 'invalid_argument' });
-  await expect(talk.session.result('nobody-ever')).rejects.toMatchObject({ code: expect.stringMatching(/session_closed|not_found/) });
+  await expect(talk.session.result('nobody-ever')).rejects.toMatchObject({
+    code: expect.stringMatching(/session_closed|not_found/),
+  });
 });
 
 test('the result of a run whose workflow was terminated is session_closed; the next prompt ends it as interrupted', async () => {
@@ -158,10 +170,18 @@ test('the result of a run whose workflow was terminated is session_closed; the n
   const { runId } = await talk.session.prompt('one');
   await talk.reached('tool');
   await talk.workflow.terminate();
-  await expect(talk.session.result(runId)).rejects.toMatchObject({ code: 'session_closed', message: expect.stringContaining('next prompt') });
+  await expect(talk.session.result(runId)).rejects.toMatchObject({
+    code: 'session_closed',
+    message: expect.stringContaining('next prompt'),
+  });
   expect(await talk.session.run('two')).toMatchObject({ status: 'done', text: 'B' });
   expect(await talk.session.result(runId)).toMatchObject({ status: 'interrupted' });
   expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0']);
-  expect(talk.asked[1]).toEqual(['user: one', 'assistant:  +say', expect.stringMatching(/result of say \(error\): Interrupted, outcome unknown/), 'user: two']);
+  expect(talk.asked[1]).toEqual([
+    'user: one',
+    'assistant:  +say',
+    expect.stringMatching(/result of say \(error\): Interrupted, outcome unknown/),
+    'user: two',
+  ]);
   talk.open('tool');
 });

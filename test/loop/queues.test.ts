@@ -24,7 +24,8 @@ async function runInTool(agent: string, replies: string[]) {
     for (const text of texts) await talk.session[queue](text);
     talk.accepted.push(...texts);
     const last = texts.at(-1) ?? '';
-    const waits = (event: SessionEvent) => event.type === 'queue_update' && event[queue].some(({ message }) => textOf(message) === last);
+    const waits = (event: SessionEvent) =>
+      event.type === 'queue_update' && event[queue].some(({ message }) => textOf(message) === last);
     await talk.logged(waits, `${last} in the queue`);
   };
   return { talk, runId, send, goOn: () => talk.open('tool') };
@@ -39,7 +40,16 @@ test('steering in mode all: every message that waits, after the results of the t
   expect(await talk.events(runId)).toEqual([
     ...['agent_start', 'turn_start', 'user: Go', 'assistant:  +say', 'start call-0-0'],
     ...['queue [steer: s1]', 'queue [steer: s1, s2]', 'queue [steer: s1, s2, s3]'],
-    ...['end call-0-0: completed', 'result of say: ok', 'turn_end call-0-0', 'queue []', 'turn_start', 'user: s1', 'user: s2', 'user: s3'],
+    ...[
+      'end call-0-0: completed',
+      'result of say: ok',
+      'turn_end call-0-0',
+      'queue []',
+      'turn_start',
+      'user: s1',
+      'user: s2',
+      'user: s3',
+    ],
     ...['assistant: Done', 'turn_end', 'agent_end: done', 'settled'],
   ]);
 });
@@ -95,7 +105,10 @@ test('messages for the next turn do not open a run, and all of them stand before
   await talk.session.nextTurn('n1');
   await talk.session.nextTurn('n2');
   await talk.session.waitForIdle();
-  expect((await talk.session.queues()).nextTurn).toMatchObject([{ content: [{ text: 'n1' }] }, { content: [{ text: 'n2' }] }]);
+  expect((await talk.session.queues()).nextTurn).toMatchObject([
+    { content: [{ text: 'n1' }] },
+    { content: [{ text: 'n2' }] },
+  ]);
   await talk.session.run('Hi', { runId: 'r1' });
   expect(talk.asked).toEqual([['user: n1', 'user: n2', 'user: Hi']]);
   expect(await talk.events()).toEqual([
@@ -123,12 +136,17 @@ test.each(['steer', 'followUp'] as const)('%s to an idle session opens a run', a
   await talk.logged((event) => event.type === 'settled', 'the end of the run');
   await talk.session[queue]('two');
   await talk.session.waitForIdle();
-  expect(talk.asked).toEqual([['user: first', 'user: one'], ['user: first', 'user: one', 'assistant: A', 'user: two']]);
+  expect(talk.asked).toEqual([
+    ['user: first', 'user: one'],
+    ['user: first', 'user: one', 'assistant: A', 'user: two'],
+  ]);
 });
 
 test('steering is polled at the start of a run: after the prompt, in the same turn', async () => {
   // The run ends in an error while a message waits: the next run takes it.
-  const talk = harness.talk('one', (request) => (request.messages.length === 1 ? { error: '400 bad request', gate: 'model' } : { text: 'Yes' }));
+  const talk = harness.talk('one', (request) =>
+    request.messages.length === 1 ? { error: '400 bad request', gate: 'model' } : { text: 'Yes' },
+  );
   talk.accepted.push('Go', 's1', 'P');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('model');

@@ -21,11 +21,25 @@ const harness: Harness = useHarness({
         tools,
         transformContext: async (messages) => [note(`pruned ${messages.length}`), ...messages.slice(-1)],
       }),
-      testAgent('in-place', { transformContext: (messages) => (messages.splice(0, messages.length, note('spliced')), messages) }),
+      testAgent('in-place', {
+        transformContext(messages) {
+          messages.splice(0, messages.length, note('spliced'));
+          return messages;
+        },
+      }),
       testAgent('converting', {
         tools,
-        transformContext: (messages) => [...messages, { role: 'note', text: 'from transform', timestamp: 1 } as unknown as AgentMessage],
-        convertToLlm: (messages) => messages.map((message) => ((message.role as string) === 'note' ? note(`NOTE ${(message as unknown as { text: string }).text}`) : message) as Message),
+        transformContext: (messages) => [
+          ...messages,
+          { role: 'note', text: 'from transform', timestamp: 1 } as unknown as AgentMessage,
+        ],
+        convertToLlm: (messages) =>
+          messages.map(
+            (message) =>
+              ((message.role as string) === 'note'
+                ? note(`NOTE ${(message as unknown as { text: string }).text}`)
+                : message) as Message,
+          ),
       }),
       testAgent('transform-throws', { transformContext: fail }),
       testAgent('convert-throws', { convertToLlm: fail }),
@@ -51,10 +65,15 @@ const harness: Harness = useHarness({
 });
 
 test('the model gets what transformContext gives; the transcript keeps everything', async () => {
-  const talk = harness.talk('pruning', (request) => (textOf(request.messages[0] as never) === 'pruned 1' ? { text: 'A' } : { text: 'B' }));
+  const talk = harness.talk('pruning', (request) =>
+    textOf(request.messages[0] as never) === 'pruned 1' ? { text: 'A' } : { text: 'B' },
+  );
   await talk.session.run('one');
   await talk.session.run('two');
-  expect(talk.asked).toEqual([['user: pruned 1', 'user: one'], ['user: pruned 3', 'user: two']]);
+  expect(talk.asked).toEqual([
+    ['user: pruned 1', 'user: one'],
+    ['user: pruned 3', 'user: two'],
+  ]);
   expect(await talk.transcript()).toEqual(['user: one', 'assistant: A', 'user: two', 'assistant: B']);
 });
 
@@ -128,16 +147,19 @@ test.each([
   ['steer-throws', 'getSteeringMessages', 0],
   ['steer-garbage', 'getSteeringMessages', 0],
   ['follow-throws', 'getFollowUpMessages', 1],
-])('a queue hook that breaks (%s) ends the run with code hook, and every accepted message stays', async (agent, hook, requests) => {
-  const talk = harness.talk(agent, () => ({ text: 'A', gate: 'model' }));
-  talk.accepted.push('Go', 'earlier');
-  await talk.session.nextTurn('earlier');
-  talk.open('model');
-  await expect(talk.session.run('Go', { runId: 'r1' })).rejects.toMatchObject({ code: 'hook', details: { hook } });
-  expect(talk.requests).toHaveLength(requests);
-  expect((await talk.events('r1')).slice(-3)).toEqual(['turn_end', 'agent_end: error hook', 'settled']);
-  expect(await talk.session.status()).toMatchObject({ phase: 'idle' });
-});
+])(
+  'a queue hook that breaks (%s) ends the run with code hook, and every accepted message stays',
+  async (agent, hook, requests) => {
+    const talk = harness.talk(agent, () => ({ text: 'A', gate: 'model' }));
+    talk.accepted.push('Go', 'earlier');
+    await talk.session.nextTurn('earlier');
+    talk.open('model');
+    await expect(talk.session.run('Go', { runId: 'r1' })).rejects.toMatchObject({ code: 'hook', details: { hook } });
+    expect(talk.requests).toHaveLength(requests);
+    expect((await talk.events('r1')).slice(-3)).toEqual(['turn_end', 'agent_end: error hook', 'settled']);
+    expect(await talk.session.status()).toMatchObject({ phase: 'idle' });
+  },
+);
 
 test('a steer that comes while getFollowUpMessages is asked starts one more turn', async () => {
   const talk = harness.talk('slow-follow', [{ text: 'A' }, { text: 'B' }]);

@@ -12,7 +12,9 @@ const harness: Harness = useHarness({
 /** Resets the workflow to the decision that scheduled the n-th activity of a type: it is scheduled again. */
 async function resetBefore(talk: Talk, activity: string, n = 0): Promise<void> {
   const { events } = await talk.workflow.fetchHistory();
-  const scheduled = (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === activity)[n];
+  const scheduled = (events ?? []).filter(
+    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === activity,
+  )[n];
   const workflowTaskFinishEventId = scheduled?.activityTaskScheduledEventAttributes?.workflowTaskCompletedEventId;
   await harness.temporal.workflowService.resetWorkflowExecution({
     namespace: 'default',
@@ -36,7 +38,11 @@ test('after a reset of a finished run its tool is not entered again, its message
   expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0', 'leave call-0-0']);
   expect(await talk.events('r1')).toEqual(written);
   expect(await talk.session.result('r1')).toEqual(before);
-  expect(talk.asked).toEqual([['user: one'], ['user: one', 'assistant:  +say', 'result of say: effect'], ['user: one', 'assistant:  +say', 'result of say: effect', 'assistant: A', 'user: two']]);
+  expect(talk.asked).toEqual([
+    ['user: one'],
+    ['user: one', 'assistant:  +say', 'result of say: effect'],
+    ['user: one', 'assistant:  +say', 'result of say: effect', 'assistant: A', 'user: two'],
+  ]);
 });
 
 test('a reset to before the model was asked gets the stored reply', async () => {
@@ -51,7 +57,10 @@ test('a reset to before the model was asked gets the stored reply', async () => 
 });
 
 test('a reset while a never tool runs gives its call an unknown outcome, and the true result stays beside it', async () => {
-  const talk = harness.talk('plain', [{ calls: [{ name: 'stubborn', args: { at: 'tool', text: 'true' } }] }, { text: 'A' }]);
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'stubborn', args: { at: 'tool', text: 'true' } }] },
+    { text: 'A' },
+  ]);
   talk.accepted.push('one');
   await talk.session.prompt('one', { runId: 'r1' });
   await talk.reached('tool');
@@ -63,7 +72,10 @@ test('a reset while a never tool runs gives its call an unknown outcome, and the
 });
 
 test('a reset in mid-stream asks the model again, and no reader glues the two replies', async () => {
-  const talk = harness.talk('plain', (request) => ({ text: 'Hello world', ...(request.attempt === 1 ? { holdUntilFile: 'hold', holdAfterChunks: 2 } : {}) }));
+  const talk = harness.talk('plain', (request) => ({
+    text: 'Hello world',
+    ...(request.attempt === 1 ? { holdUntilFile: 'hold', holdAfterChunks: 2 } : {}),
+  }));
   talk.accepted.push('one');
   await talk.session.prompt('one', { runId: 'r1' });
   await talk.held('hold');
@@ -81,7 +93,10 @@ test('messages that were steered before and after the place of a reset stand onc
   const steer = async (text: string) => {
     talk.accepted.push(text);
     await talk.session.steer(text);
-    await talk.logged((event) => event.type === 'queue_update' && JSON.stringify(event.steer).includes(`"${text}"`), text);
+    await talk.logged(
+      (event) => event.type === 'queue_update' && JSON.stringify(event.steer).includes(`"${text}"`),
+      text,
+    );
   };
   talk.accepted.push('one');
   await talk.session.prompt('one', { runId: 'r1' });
@@ -95,5 +110,10 @@ test('messages that were steered before and after the place of a reset stand onc
   talk.open('t1');
   expect(await talk.session.result('r1')).toMatchObject({ status: 'done' });
   await talk.session.waitForIdle();
-  expect((await talk.transcript()).filter((line) => line.startsWith('user'))).toEqual(['user: one', 'user: s1', 'user: s2', 'user: s3']);
+  expect((await talk.transcript()).filter((line) => line.startsWith('user'))).toEqual([
+    'user: one',
+    'user: s1',
+    'user: s2',
+    'user: s3',
+  ]);
 });

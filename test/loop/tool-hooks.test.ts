@@ -1,5 +1,10 @@
 import { expect, test } from '@jest/globals';
-import type { AfterToolCallContext, AfterToolCallResult, BeforeToolCallContext, BeforeToolCallResult } from '../../src/hooks/types.ts';
+import type {
+  AfterToolCallContext,
+  AfterToolCallResult,
+  BeforeToolCallContext,
+  BeforeToolCallResult,
+} from '../../src/hooks/types.ts';
 import { type Harness, testAgent, useHarness } from '../support/harness.ts';
 import { Entered, loopTools } from '../support/loop-tools.ts';
 import { words } from '../support/transcript.ts';
@@ -12,7 +17,8 @@ const befores = new Map<string, Before>();
 const afters = new Map<string, After>();
 const asked: string[] = [];
 
-const textOfCall = ({ toolCall }: { toolCall: { arguments: object } }) => (toolCall.arguments as { text?: string }).text ?? '';
+const textOfCall = ({ toolCall }: { toolCall: { arguments: object } }) =>
+  (toolCall.arguments as { text?: string }).text ?? '';
 const entered = new Entered();
 const before: Before = async (context, signal) => {
   asked.push(`before ${context.toolCall.id}`);
@@ -25,7 +31,12 @@ const after: After = async (context, signal) => {
 const harness: Harness = useHarness({
   agents: () => [
     testAgent('hooked', { tools: loopTools(harness, entered), beforeToolCall: before, afterToolCall: after }),
-    testAgent('hooked-sequential', { tools: loopTools(harness, entered), beforeToolCall: before, afterToolCall: after, toolExecution: 'sequential' }),
+    testAgent('hooked-sequential', {
+      tools: loopTools(harness, entered),
+      beforeToolCall: before,
+      afterToolCall: after,
+      toolExecution: 'sequential',
+    }),
   ],
   worker: { graceMs: 100 },
 });
@@ -34,11 +45,21 @@ const harness: Harness = useHarness({
 async function batch(agent: string, calls: { id: string; name?: string; text: string; at?: string }[]) {
   asked.length = 0;
   const talk = harness.talk(agent, [
-    { calls: calls.map(({ id, name = 'say', text, at }) => ({ id, name, args: { text, ...(at === undefined ? {} : { at }) } })) },
+    {
+      calls: calls.map(({ id, name = 'say', text, at }) => ({
+        id,
+        name,
+        args: { text, ...(at === undefined ? {} : { at }) },
+      })),
+    },
     { text: 'Done' },
   ]);
   const { runId } = await talk.session.prompt('Go');
-  return { talk, runId, results: async () => (await talk.session.result(runId), talk.asked[1]?.slice(2)) };
+  const results = async () => {
+    await talk.session.result(runId);
+    return talk.asked[1]?.slice(2);
+  };
+  return { talk, runId, results };
 }
 
 test('beforeToolCall sees the reply, the raw call, the validated arguments and the transcript', async () => {
@@ -64,7 +85,10 @@ test('blocked calls are errors with the reason or a default, and never reach the
   befores.set('without', async () => ({ block: true }));
   befores.set('empty', async () => ({ block: true, reason: '' }));
   befores.set('no block', async () => ({ block: false, reason: 'ignored' }));
-  const { talk, results } = await batch('hooked', ['with reason', 'without', 'empty', 'no block'].map((text, index) => ({ id: `c${index}`, text })));
+  const { talk, results } = await batch(
+    'hooked',
+    ['with reason', 'without', 'empty', 'no block'].map((text, index) => ({ id: `c${index}`, text })),
+  );
   expect(await results()).toEqual([
     'result of say (error): not on Sundays',
     'result of say (error): Tool execution was blocked',
@@ -80,8 +104,16 @@ test('blocked calls are errors with the reason or a default, and never reach the
 test('a beforeToolCall that throws, three times, is an error result with its text', async () => {
   befores.set('boom', async () => Promise.reject(new Error('the gate is broken')));
   befores.set('text', () => Promise.reject('only a text'));
-  const { talk, results } = await batch('hooked', [{ id: 'a', text: 'boom' }, { id: 'b', text: 'fine' }, { id: 'c', text: 'text' }]);
-  expect(await results()).toEqual(['result of say (error): the gate is broken', 'result of say: fine', 'result of say (error): only a text']);
+  const { talk, results } = await batch('hooked', [
+    { id: 'a', text: 'boom' },
+    { id: 'b', text: 'fine' },
+    { id: 'c', text: 'text' },
+  ]);
+  expect(await results()).toEqual([
+    'result of say (error): the gate is broken',
+    'result of say: fine',
+    'result of say (error): only a text',
+  ]);
   expect(asked.filter((what) => what === 'before a')).toHaveLength(3);
   expect(entered.of(talk.sessionId)).toEqual(['enter b', 'leave b']);
 });
@@ -99,7 +131,9 @@ test('arguments that beforeToolCall changes in place are what the tool and after
   const { talk, results } = await batch('hooked', [{ id: 'a', text: 'secret' }]);
   expect(await results()).toEqual(['result of say: changed']);
   expect(seen).toEqual({ text: 'changed' });
-  expect((await talk.raw()).find((event) => event.type === 'tool_execution_start')).toMatchObject({ args: { text: 'secret' } });
+  expect((await talk.raw()).find((event) => event.type === 'tool_execution_start')).toMatchObject({
+    args: { text: 'secret' },
+  });
 });
 
 test('parallel: every gate in source order before any tool starts', async () => {
@@ -111,7 +145,12 @@ test('parallel: every gate in source order before any tool starts', async () => 
     });
   }
   const talkOf = { id: '' };
-  const { talk, runId, results } = await batch('hooked', [{ id: 'a', text: 'p' }, { id: 'x', name: 'nobody', text: '' }, { id: 'b', text: 'q' }, { id: 'c', text: 'p' }]);
+  const { talk, runId, results } = await batch('hooked', [
+    { id: 'a', text: 'p' },
+    { id: 'x', name: 'nobody', text: '' },
+    { id: 'b', text: 'q' },
+    { id: 'c', text: 'p' },
+  ]);
   talkOf.id = talk.sessionId;
   await results();
   expect(order).toEqual(['gate p, 0 entered', 'gate q, 0 entered', 'gate p, 0 entered']);
@@ -123,12 +162,24 @@ test('parallel: every gate in source order before any tool starts', async () => 
 
 test('sequential: gate and tool, call by call', async () => {
   befores.set('q', async () => ({ block: true, reason: 'no' }));
-  const { talk, runId, results } = await batch('hooked-sequential', [{ id: 'a', text: 'x' }, { id: 'b', text: 'q' }, { id: 'n', name: 'nobody', text: '' }, { id: 'c', text: 'y' }]);
+  const { talk, runId, results } = await batch('hooked-sequential', [
+    { id: 'a', text: 'x' },
+    { id: 'b', text: 'q' },
+    { id: 'n', name: 'nobody', text: '' },
+    { id: 'c', text: 'y' },
+  ]);
   await results();
   expect(asked).toEqual(['before a', 'after a', 'before b', 'before c', 'after c']);
   expect((await talk.events(runId)).slice(4, -5)).toEqual([
     ...['start a', 'end a: completed', 'result of say: x', 'start b', 'end b: blocked', 'result of say (error): no'],
-    ...['start n', 'end n: not_found', 'result of nobody (error): Tool nobody not found', 'start c', 'end c: completed', 'result of say: y'],
+    ...[
+      'start n',
+      'end n: not_found',
+      'result of nobody (error): Tool nobody not found',
+      'start c',
+      'end c: completed',
+      'result of say: y',
+    ],
     'turn_end a b n c',
   ]);
 });
@@ -141,7 +192,11 @@ test('an abort inside a gate wins over its word: nothing starts, and every call 
     });
     return { block: true, reason: 'too late' };
   });
-  const { talk, runId } = await batch('hooked', [{ id: 'a', text: 'fine' }, { id: 'b', text: 'wait' }, { id: 'c', text: 'fine' }]);
+  const { talk, runId } = await batch('hooked', [
+    { id: 'a', text: 'fine' },
+    { id: 'b', text: 'wait' },
+    { id: 'c', text: 'fine' },
+  ]);
   await harness.gates.reached('in-gate');
   await talk.session.abort();
   expect(signalled).toBe(true);
@@ -152,20 +207,38 @@ test('an abort inside a gate wins over its word: nothing starts, and every call 
   expect(events.filter((word) => /^(start|end) /.test(word)).toSorted()).toEqual(
     ['a', 'b', 'c'].flatMap((id) => [`end ${id}: aborted`, `start ${id}`]).toSorted(),
   );
-  expect(events.slice(-9)).toEqual([aborted, aborted, aborted, 'turn_end a b c', 'turn_start', 'assistant: ', 'turn_end', 'agent_end: aborted', 'settled', 'abort queue []'].slice(1));
+  expect(events.slice(-10)).toEqual([
+    ...[aborted, aborted, aborted, 'turn_end a b c'],
+    ...['turn_start', 'assistant: ', 'turn_end', 'agent_end: aborted', 'settled', 'abort queue []'],
+  ]);
 });
 
 test('afterToolCall changes each field by itself, and keeps those it gives as null or not at all', async () => {
   afters.set('content', async () => ({ content: [{ type: 'text', text: 'redacted' }] }));
   afters.set('details', async () => ({ details: { only: 'this' } }));
   afters.set('isError', async () => ({ isError: true }));
-  afters.set('nulls', async () => ({ content: null, details: null, isError: null, usage: null, terminate: null }) as never);
+  afters.set(
+    'nulls',
+    async () => ({ content: null, details: null, isError: null, usage: null, terminate: null }) as never,
+  );
   afters.set('nothing', async () => undefined);
   const texts = ['content', 'details', 'isError', 'nulls', 'nothing'];
-  const { talk, results } = await batch('hooked', texts.map((text) => ({ id: text, text })));
-  expect(await results()).toEqual(['result of say: redacted', 'result of say: details', 'result of say (error): isError', 'result of say: nulls', 'result of say: nothing']);
+  const { talk, results } = await batch(
+    'hooked',
+    texts.map((text) => ({ id: text, text })),
+  );
+  expect(await results()).toEqual([
+    'result of say: redacted',
+    'result of say: details',
+    'result of say (error): isError',
+    'result of say: nulls',
+    'result of say: nothing',
+  ]);
   const ends = (await talk.raw()).filter((event) => event.type === 'tool_execution_end');
-  expect(ends.find((end) => end.toolCallId === 'details')).toMatchObject({ result: { details: { only: 'this' } }, isError: false });
+  expect(ends.find((end) => end.toolCallId === 'details')).toMatchObject({
+    result: { details: { only: 'this' } },
+    isError: false,
+  });
   expect(ends.find((end) => end.toolCallId === 'nulls')).toMatchObject({ result: { details: {} }, isError: false });
 });
 
@@ -190,7 +263,14 @@ test('terminate from afterToolCall ends the run, or keeps it going', async () =>
 });
 
 test('usage from afterToolCall counts for the run', async () => {
-  const usage = { input: 1000, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 1000, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 3 } };
+  const usage = {
+    input: 1000,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+    totalTokens: 1000,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 3 },
+  };
   afters.set('costly', async () => ({ usage }));
   const { talk, runId } = await batch('hooked', [{ id: 'a', text: 'costly' }]);
   expect((await talk.session.result(runId)).usage).toMatchObject({ cost: 3 });
@@ -199,8 +279,16 @@ test('usage from afterToolCall counts for the run', async () => {
 
 test('an afterToolCall that throws makes an error of its call alone', async () => {
   afters.set('after boom', async () => Promise.reject(new Error('after is broken')));
-  const { results } = await batch('hooked', [{ id: 'a', text: 'one' }, { id: 'b', text: 'after boom' }, { id: 'c', text: 'three' }]);
-  expect(await results()).toEqual(['result of say: one', 'result of say (error): after is broken', 'result of say: three']);
+  const { results } = await batch('hooked', [
+    { id: 'a', text: 'one' },
+    { id: 'b', text: 'after boom' },
+    { id: 'c', text: 'three' },
+  ]);
+  expect(await results()).toEqual([
+    'result of say: one',
+    'result of say (error): after is broken',
+    'result of say: three',
+  ]);
 });
 
 test.each([

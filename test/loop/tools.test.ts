@@ -43,7 +43,13 @@ const tools = [
     throw 'just a text';
   }),
   make('says_error', () => ({ content: [{ type: 'text', text: 'not this time' }], isError: true })),
-  make('full', () => ({ content: [{ type: 'text', text: 'see' }, { type: 'image', data: 'aGk=', mimeType: 'image/png' }], details: { rows: 3, skip: undefined } })),
+  make('full', () => ({
+    content: [
+      { type: 'text', text: 'see' },
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+    ],
+    details: { rows: 3, skip: undefined },
+  })),
   make('flaky', () => {
     tries += 1;
     if (tries < 3) throw new RetryableToolError(`try ${tries}`, { delayMs: 5 });
@@ -58,7 +64,8 @@ const tools = [
     description: 'slow',
     parameters: empty,
     timeoutMs: 50,
-    execute: (_args, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('I stopped')))),
+    execute: (_args, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('I stopped')))),
   }),
   make('nothing', () => undefined),
   make('number', () => 42),
@@ -72,7 +79,10 @@ const tools = [
 const harness: Harness = useHarness({ agents: () => [testAgent('typed', { tools })], worker: { graceMs: 100 } });
 
 /** One call of a tool: what the model was told, and how the call ended. */
-async function call(name: string, args: Record<string, unknown> = {}): Promise<{ told: string; outcome: string; isError: boolean }> {
+async function call(
+  name: string,
+  args: Record<string, unknown> = {},
+): Promise<{ told: string; outcome: string; isError: boolean }> {
   const talk = harness.talk('typed', [{ calls: [{ name, args: args as never }] }, { text: 'Done' }]);
   const result = await talk.session.run('Go');
   expect(result).toMatchObject({ status: 'done', text: 'Done' });
@@ -83,9 +93,18 @@ async function call(name: string, args: Record<string, unknown> = {}): Promise<{
 }
 
 test('arguments are coerced and get their defaults', async () => {
-  expect(await call('typed', { count: '5', deep: { tags: ['a', 7] } })).toEqual({ told: 'typed', outcome: 'completed', isError: false });
+  expect(await call('typed', { count: '5', deep: { tags: ['a', 7] } })).toEqual({
+    told: 'typed',
+    outcome: 'completed',
+    isError: false,
+  });
   expect(got.at(-1)).toEqual({ count: 5, on: true, deep: { tags: ['a', '7'] } });
-  expect(contexts.at(-1)).toMatchObject({ toolCallId: 'call-0-0', attempt: 1, idempotencyKey: expect.stringContaining('/0/0'), signal: { aborted: false } });
+  expect(contexts.at(-1)).toMatchObject({
+    toolCallId: 'call-0-0',
+    attempt: 1,
+    idempotencyKey: expect.stringContaining('/0/0'),
+    signal: { aborted: false },
+  });
 });
 
 test('invalid arguments are told with path, reason and what was received', async () => {
@@ -100,7 +119,11 @@ test('invalid arguments are told with path, reason and what was received', async
 
 test('prepareArguments changes the raw arguments before they are validated; its throw is a result', async () => {
   expect(await call('prepared', { file: '/tmp/a' })).toEqual({ told: '/tmp/a', outcome: 'completed', isError: false });
-  expect(await call('prepared', { explode: true })).toEqual({ told: 'no way to prepare this', outcome: 'invalid_arguments', isError: true });
+  expect(await call('prepared', { explode: true })).toEqual({
+    told: 'no way to prepare this',
+    outcome: 'invalid_arguments',
+    isError: true,
+  });
 });
 
 test.each([
@@ -125,14 +148,21 @@ test('a tool that ignores its timeout is left behind with an unknown outcome', a
 });
 
 test('a tool that stops at its timeout fails', async () => {
-  expect(await call('slow_but_kind')).toEqual({ told: expect.stringContaining('I stopped'), outcome: 'failed', isError: true });
+  expect(await call('slow_but_kind')).toEqual({
+    told: expect.stringContaining('I stopped'),
+    outcome: 'failed',
+    isError: true,
+  });
 });
 
-test.each(['nothing', 'number', 'wrong_block', 'wrong_content', 'bigint'])('a result of the wrong shape (%s) is an error that says so', async (name) => {
-  const { told, ...end } = await call(name);
-  expect(end).toEqual({ outcome: 'failed', isError: true });
-  expect(told).toMatch(new RegExp(`^Tool ${name} ran, but .*(wrong shape|cannot be stored)`));
-});
+test.each(['nothing', 'number', 'wrong_block', 'wrong_content', 'bigint'])(
+  'a result of the wrong shape (%s) is an error that says so',
+  async (name) => {
+    const { told, ...end } = await call(name);
+    expect(end).toEqual({ outcome: 'failed', isError: true });
+    expect(told).toMatch(new RegExp(`^Tool ${name} ran, but .*(wrong shape|cannot be stored)`));
+  },
+);
 
 test('a result of 3 MB is an error that names the tool and the limit, and history stays small', async () => {
   const { told, ...end } = await call('huge');
@@ -143,9 +173,19 @@ test('a result of 3 MB is an error that names the tool and the limit, and histor
 test('content and details of a result are kept, images included', async () => {
   const talk = harness.talk('typed', [{ calls: [{ name: 'full' }] }, { text: 'Done' }]);
   await talk.session.run('Go');
-  const content = [{ type: 'text', text: 'see' }, { type: 'image', data: 'aGk=', mimeType: 'image/png' }];
-  expect(talk.requests[1]?.messages[2]).toMatchObject({ role: 'toolResult', content, details: { rows: 3 }, isError: false });
-  expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({ result: { content, details: { rows: 3 } } });
+  const content = [
+    { type: 'text', text: 'see' },
+    { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+  ];
+  expect(talk.requests[1]?.messages[2]).toMatchObject({
+    role: 'toolResult',
+    content,
+    details: { rows: 3 },
+    isError: false,
+  });
+  expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({
+    result: { content, details: { rows: 3 } },
+  });
 });
 
 test('a local tool runs without an activity of the task queue', async () => {

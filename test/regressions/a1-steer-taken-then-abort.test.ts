@@ -22,7 +22,11 @@ const harness: Harness = useHarness({
 });
 
 test('a steer that was taken from the queue when the run is aborted stands in the transcript, before the next prompt', async () => {
-  const talk = harness.talk('plain', [{ calls: [{ name: 'say', args: { at: 'a' } }, { name: 'say' }] }, { text: 'unused' }, { text: 'Fine' }]);
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { at: 'a' } }, { name: 'say' }] },
+    { text: 'unused' },
+    { text: 'Fine' },
+  ]);
   talk.accepted.push('Go', 'S', 'P');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('a');
@@ -36,7 +40,15 @@ test('a steer that was taken from the queue when the run is aborted stands in th
   expect(await aborting).toMatchObject({ runId, clearedSteer: [] });
   expect(await talk.session.run('P')).toMatchObject({ status: 'done', text: 'Fine' });
   expect(talk.asked.at(-1)).toEqual([
-    ...['user: Go', 'assistant:  +say +say', 'result of say: ok', 'result of say: ok', 'user: S', 'assistant: ', 'user: P'],
+    ...[
+      'user: Go',
+      'assistant:  +say +say',
+      'result of say: ok',
+      'result of say: ok',
+      'user: S',
+      'assistant: ',
+      'user: P',
+    ],
   ]);
   expect(await talk.session.queues()).toMatchObject({ steer: [], followUp: [], nextTurn: [] });
 });

@@ -16,7 +16,10 @@ test('a steer at any instant around the end of a run is answered: never idle wit
     while ((await harness.store.readRun(talk.sessionId, runId)) === undefined);
     for (let turn = 0; turn < round; turn++) await harness.store.readRun(talk.sessionId, runId);
     await talk.session.steer(`s${round}`);
-    await talk.logged((event) => event.type === 'message_end' && JSON.stringify(event.message.content).includes(`"s${round}"`), `s${round}`);
+    await talk.logged(
+      (event) => event.type === 'message_end' && JSON.stringify(event.message.content).includes(`"s${round}"`),
+      `s${round}`,
+    );
     await talk.session.waitForIdle();
   }
   expect(await talk.session.queues()).toMatchObject({ steer: [] });

@@ -14,7 +14,12 @@ test.each([
   { modes: ['one-at-a-time'], lasts: ['user: s1', 'user: s2', 'user: s3'], turns: 4 },
   { modes: ['all', 'one-at-a-time', 'all'], lasts: ['user: s3'], turns: 2 },
 ] as const)('three steers in mode $modes', async ({ modes, lasts, turns }) => {
-  const talk = harness.talk('plain', [{ calls: [{ name: 'say', args: { at: 'a' } }] }, { text: 'A' }, { text: 'B' }, { text: 'C' }]);
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { at: 'a' } }] },
+    { text: 'A' },
+    { text: 'B' },
+    { text: 'C' },
+  ]);
   talk.accepted.push('Go', 's1', 's2', 's3');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('a');
@@ -27,7 +32,11 @@ test.each([
 });
 
 test('a mode that changes between two drains counts from the next one', async () => {
-  const talk = harness.talk('plain', [{ calls: [{ name: 'say', args: { at: 'a' } }] }, { text: 'A', gate: 'second' }, { text: 'B' }]);
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { at: 'a' } }] },
+    { text: 'A', gate: 'second' },
+    { text: 'B' },
+  ]);
   talk.accepted.push('Go', 's1', 's2', 's3');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('a');

@@ -10,9 +10,10 @@ test('a follow-up that comes while shouldStopAfterTurn decides to stop waits, vi
   const talk = harness.talk('deciding', [{ text: 'STOP' }, { text: 'B' }, { text: 'C' }]);
   talk.accepted.push('Go', 'meanwhile', 'On');
   const { runId } = await talk.session.prompt('Go');
-  // The policy of this agent takes half a second.
   await talk.logged((event) => event.type === 'message_end' && event.message.role === 'assistant', 'the reply');
   await talk.session.followUp('meanwhile');
+  await talk.logged((event) => event.type === 'queue_update', 'the follow-up');
+  await talk.workflow.signal('decide');
   expect(await talk.session.result(runId)).toMatchObject({ status: 'done', turns: 1 });
   expect(await talk.session.queues()).toMatchObject({ followUp: [{ content: [{ text: 'meanwhile' }] }] });
   expect(talk.requests).toHaveLength(1);

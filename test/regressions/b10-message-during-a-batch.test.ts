@@ -11,14 +11,24 @@ test.each([
   ['a message of an own role', { role: 'note', text: 'the door opened' }, 'note: '],
   ['a user message', 'stop soon', 'user: stop soon'],
 ])('%s that comes during a batch stands after its results, and costs no request more', async (_, message, word) => {
-  const talk = harness.talk('plain', [{ calls: [{ name: 'say', args: { at: 'a' } }, { name: 'say' }] }, { text: 'Done' }]);
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { at: 'a' } }, { name: 'say' }] },
+    { text: 'Done' },
+  ]);
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('a');
   await talk.session.steer(message);
   await talk.logged((event) => event.type === 'queue_update', 'the message');
   talk.open('a');
   expect(await talk.session.result(runId)).toMatchObject({ text: 'Done' });
-  expect(await talk.transcript()).toEqual(['user: Go', 'assistant:  +say +say', 'result of say: ok', 'result of say: ok', word, 'assistant: Done']);
+  expect(await talk.transcript()).toEqual([
+    'user: Go',
+    'assistant:  +say +say',
+    'result of say: ok',
+    'result of say: ok',
+    word,
+    'assistant: Done',
+  ]);
   expect(talk.requests).toHaveLength(2);
 });
 
@@ -31,5 +41,11 @@ test('settings that change during a batch stand after its results', async () => 
   await talk.session.result(runId);
   const session = await harness.store.readSession(talk.sessionId);
   const { entries } = await harness.store.readPath(talk.sessionId, session?.leaf ?? '');
-  expect(entries.map((entry) => (entry.type === 'message' ? entry.message.role : entry.type))).toEqual(['user', 'assistant', 'toolResult', 'thinking_level_change', 'assistant']);
+  expect(entries.map((entry) => (entry.type === 'message' ? entry.message.role : entry.type))).toEqual([
+    'user',
+    'assistant',
+    'toolResult',
+    'thinking_level_change',
+    'assistant',
+  ]);
 });

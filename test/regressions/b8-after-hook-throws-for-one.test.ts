@@ -22,6 +22,14 @@ test('an after-hook that throws for one of three parallel calls makes an error o
   const talk = harness.talk('plain', [{ calls }, { text: 'Done' }]);
   talk.accepted.push('Go');
   expect(await talk.session.run('Go')).toMatchObject({ status: 'done', text: 'Done' });
-  expect(talk.asked[1]?.slice(2)).toEqual(['result of say: a', 'result of say (error): after broke', 'result of say: c']);
-  expect(talk.requests[1]?.messages.slice(2)).toMatchObject([{ details: { seen: 1 } }, { details: {} }, { details: { seen: 1 } }]);
+  expect(talk.asked[1]?.slice(2)).toEqual([
+    'result of say: a',
+    'result of say (error): after broke',
+    'result of say: c',
+  ]);
+  expect(talk.requests[1]?.messages.slice(2)).toMatchObject([
+    { details: { seen: 1 } },
+    { details: {} },
+    { details: { seen: 1 } },
+  ]);
 });

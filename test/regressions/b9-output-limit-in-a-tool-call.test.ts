@@ -11,7 +11,11 @@ const harness: Harness = useHarness({ agents: () => [testAgent('plain', { tools:
 const cut = { calls: [{ name: 'say', args: { text: 'rm -rf /tm' } }], stopReason: 'length' as const };
 
 test('a cut call with arguments that can be parsed is not executed, and the model is asked to issue it again', async () => {
-  const talk = harness.talk('plain', [cut, { calls: [{ name: 'say', args: { text: 'rm -rf /tmp/x' } }] }, { text: 'Done' }]);
+  const talk = harness.talk('plain', [
+    cut,
+    { calls: [{ name: 'say', args: { text: 'rm -rf /tmp/x' } }] },
+    { text: 'Done' },
+  ]);
   expect(await talk.session.run('Go')).toMatchObject({ status: 'done', text: 'Done' });
   expect(entered.of(talk.sessionId)).toEqual(['enter call-1-0', 'leave call-1-0']);
   expect(talk.asked[1]?.[2]).toMatch(/not executed.*output limit.*again with complete arguments/);

@@ -15,9 +15,18 @@ test('a permanent error after good tool work ends the run; the tool is not execu
     return healed ? { text: 'Fine' } : { error: '400 invalid_request', errorStatus: 400 };
   });
   talk.accepted.push('Go', 'On');
-  expect(await talk.session.run('Go', { runId: 'r1' })).toMatchObject({ status: 'error', error: { code: 'model_failed' } });
+  expect(await talk.session.run('Go', { runId: 'r1' })).toMatchObject({
+    status: 'error',
+    error: { code: 'model_failed' },
+  });
   expect(talk.requests).toHaveLength(2);
-  expect((await talk.events('r1')).slice(-5)).toEqual(['turn_start', 'assistant: ', 'turn_end', 'agent_end: error model_failed', 'settled']);
+  expect((await talk.events('r1')).slice(-5)).toEqual([
+    'turn_start',
+    'assistant: ',
+    'turn_end',
+    'agent_end: error model_failed',
+    'settled',
+  ]);
   healed = true;
   expect(await talk.session.run('On')).toMatchObject({ status: 'done', text: 'Fine' });
   expect(entered.of(talk.sessionId)).toEqual(['enter call-0-0', 'leave call-0-0']);

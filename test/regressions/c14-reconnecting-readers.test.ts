@@ -45,11 +45,19 @@ test('a reader that comes between the prompt and the first token sees the run go
   await talk.session.prompt('Go');
   await talk.held('hold');
   expect(await talk.session.status()).toMatchObject({ phase: 'running', turn: 0 });
-  expect((await talk.raw()).map((event) => event.type)).toEqual(['session_open', 'agent_start', 'turn_start', 'message_start', 'message_end']);
+  expect((await talk.raw()).map((event) => event.type)).toEqual([
+    'session_open',
+    'agent_start',
+    'turn_start',
+    'message_start',
+    'message_end',
+  ]);
   const reading = read(talk, 0, true);
   talk.release('hold');
   const seen = await reading;
-  const text = seen.map((event) => (event.type === 'message_update' && event.delta.type === 'text_delta' ? event.delta.delta : '')).join('');
+  const text = seen
+    .map((event) => (event.type === 'message_update' && event.delta.type === 'text_delta' ? event.delta.delta : ''))
+    .join('');
   expect(text).toBe('Hello');
   expect(seen.filter((event) => event.type === 'message_start' && event.message.role === 'assistant')).toHaveLength(1);
 });

@@ -22,7 +22,9 @@ test('a result of 3 MB is one clear error that names the tool, and the tool is e
   const talk = harness.talk('plain', [{ calls: [{ name: 'dump', args: { bytes: 3_000_000 } }] }, { text: 'Done' }]);
   expect(await talk.session.run('Go')).toMatchObject({ status: 'done', text: 'Done' });
   expect(entries).toBe(1);
-  expect(talk.asked[1]?.[2]).toMatch(/^result of dump \(error\): Tool dump ran and took effect, but its result has \d+ bytes/);
+  expect(talk.asked[1]?.[2]).toMatch(
+    /^result of dump \(error\): Tool dump ran and took effect, but its result has \d+ bytes/,
+  );
 });
 
 test('a result of 900 KB reaches the model whole, and the end of the run does not carry it', async () => {
@@ -30,7 +32,11 @@ test('a result of 900 KB reaches the model whole, and the end of the run does no
   await talk.session.run('Go');
   expect(JSON.stringify(talk.requests[1]?.messages[2]).length).toBeGreaterThan(900_000);
   const log = await harness.store.readLog(talk.sessionId, 0, 100);
-  const sizes = log.map((record) => (record.body.kind === 'event' && record.body.event.type !== 'tool_execution_end' ? JSON.stringify(record.body).length : 0));
+  const sizes = log.map((record) =>
+    record.body.kind === 'event' && record.body.event.type !== 'tool_execution_end'
+      ? JSON.stringify(record.body).length
+      : 0,
+  );
   expect(Math.max(...sizes)).toBeLessThan(2_000);
   expect((await talk.session.stats()).historyBytes).toBeLessThan(60_000);
 });

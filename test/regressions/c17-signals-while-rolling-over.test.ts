@@ -33,7 +33,10 @@ test('signals that keep coming while the workflow rolls over are all there, once
   }
   talk.accepted.push('Go', ...sent);
   await talk.session.result(runId);
-  await waitFor(async () => (await talk.session.status()).phase === 'idle' && (await talk.session.queues()).steer.length === 0, { what: 'idle' });
+  await waitFor(
+    async () => (await talk.session.status()).phase === 'idle' && (await talk.session.queues()).steer.length === 0,
+    { what: 'idle' },
+  );
   const users = (await talk.transcript()).filter((line) => line.startsWith('user'));
   expect(users).toEqual(['Go', ...sent].map((text) => `user: ${text}`));
 });
