@@ -1,5 +1,5 @@
 import { type AgentTool, runAgentLoop, type StreamFn } from '@earendil-works/pi-agent-core';
-import { kilobyte } from './lib.ts';
+import { kilobyte } from './model.ts';
 
 const usage = {
   input: 0,
@@ -46,7 +46,7 @@ function replyTo(turns: number): StreamFn {
 }
 
 /** Turns a second of pi's loop in this process, with nothing durable: what durability costs is measured against it. */
-export async function runBare(sessions: number, turns: number): Promise<{ turnsPerSecond: number }> {
+export async function runBare({ sessions, turns }: { sessions: number; turns: number }): Promise<number> {
   const model = {
     id: 'main',
     name: 'main',
@@ -70,5 +70,5 @@ export async function runBare(sessions: number, turns: number): Promise<{ turnsP
     );
   const started = performance.now();
   await Promise.all(Array.from({ length: sessions }, one));
-  return { turnsPerSecond: (sessions * turns) / ((performance.now() - started) / 1_000) };
+  return (sessions * turns) / ((performance.now() - started) / 1_000);
 }

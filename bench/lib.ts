@@ -1,82 +1,106 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Agent, type AgentOptions, defineAgent, defineTool } from 'everturn';
+import type { Provider } from '@earendil-works/pi-ai';
+import type { Agent } from 'everturn';
 import { AgentClient } from 'everturn/client';
-import { type ScriptedReplies, scriptedModel } from 'everturn/testing';
 import { createWorker } from 'everturn/worker';
-import { z } from 'zod';
 import { type DevServer, startDevServer } from '../src/cli/dev-server.ts';
+import { instantModel } from './model.ts';
 
-export const kilobyte = 'x'.repeat(1_000);
+/** What a benchmark prints: one JSON line with --json, else tables. */
+export type Figures = Record<string, number | readonly Record<string, number | string>[]>;
 
-/** What a benchmark prints: one JSON line with --json, else a table. */
-export type Figures = Record<string, number | string | boolean | object>;
+/** Where a benchmark works: a Temporal server and a folder for store and files. */
+export interface Place {
+  server: DevServer;
+  folder: string;
+}
 
-/** A Temporal server, a store and a temporary folder, all gone at the end. */
-export async function withServer<T>(work: (place: { server: DevServer; folder: string }) => Promise<T>): Promise<T> {
+export interface ServerOptions {
+  /** The server keeps its data in this file of the folder. Default: in memory. */
+  dbFile?: string;
+  /** Called when the server has ended and the folder is still there. */
+  atEnd?: (folder: string) => Promise<void>;
+}
+
+/** A Temporal server and a temporary folder, both gone at the end, also after Ctrl-C. */
+export async function withServer<T>(options: ServerOptions, work: (place: Place) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'everturn-bench-'));
-  const server = await startDevServer();
+  const onExit = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', onExit);
   try {
-    return await work({ server, folder });
+    const server = await startDevServer(options.dbFile === undefined ? {} : { dbFile: join(folder, options.dbFile) });
+    try {
+      const result = await work({ server, folder });
+      await server.stop();
+      await options.atEnd?.(folder);
+      return result;
+    } finally {
+      await server.stop();
+    }
   } finally {
-    await server.stop();
     await rm(folder, { recursive: true, force: true });
+    process.removeListener('exit', onExit);
   }
 }
 
-/** A scripted model without latency that calls one tool a turn for `turns` turns: 1 KB messages. */
-export function toolTurns(turns: number): ScriptedReplies {
-  return (request) => {
-    const done = request.messages.filter((message) => message.role === 'assistant').length;
-    return done < turns - 1
-      ? { text: kilobyte, calls: [{ name: 'echo', args: { n: done } }], chunks: 1 }
-      : { text: 'done', chunks: 1 };
+/** A store and a task queue of their own on the place's server. */
+export interface Queue {
+  address: string;
+  store: string;
+  taskQueue: string;
+}
+
+let queues = 0;
+
+export function newQueue({ server, folder }: Place): Queue {
+  queues += 1;
+  return {
+    address: server.address,
+    store: join(folder, `store-${queues}`),
+    taskQueue: `bench-${process.pid}-${queues}`,
   };
 }
 
-export const echoTool = (options: { local?: boolean } = {}) =>
-  defineTool({
-    name: 'echo',
-    description: 'Gives a kilobyte back.',
-    parameters: z.object({ n: z.number() }),
-    replay: 'safe',
-    local: options.local ?? false,
-    execute: () => kilobyte,
-  });
-
-export interface Bed {
-  client: AgentClient;
-  agent: Agent;
+/** A client of the queue, closed at the end. */
+export async function withClient<T>(queue: Queue, work: (client: AgentClient) => Promise<T>): Promise<T> {
+  const client = await AgentClient.connect(queue);
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
 }
 
-/** One worker and one client in this process. */
-export async function withEverturn<T>(
-  place: { server: DevServer; folder: string },
-  replies: ScriptedReplies,
-  options: Partial<AgentOptions>,
-  work: (bed: Bed) => Promise<T>,
+/** One worker with the product's own settings, and one client, in this process. */
+export async function withWorker<T>(
+  queue: Queue,
+  options: { agents: readonly Agent[]; providers?: readonly Provider[]; workflowsPath?: string },
+  work: (client: AgentClient) => Promise<T>,
 ): Promise<T> {
-  const model = scriptedModel({ replies });
-  const agent = defineAgent({ name: 'bench', model: model.ref, ...options });
-  const store = join(place.folder, `store-${performance.now()}`);
-  const taskQueue = `bench-${performance.now()}`;
-  const { address } = place.server;
-  const worker = await createWorker({ agents: [agent], store, address, taskQueue, providers: [model] });
+  const worker = await createWorker({ providers: [instantModel()], ...queue, ...options });
   const running = worker.run();
-  const client = await AgentClient.connect({ store, address, taskQueue });
   try {
-    return await work({ client, agent });
+    return await withClient(queue, work);
   } finally {
     worker.shutdown();
     await running;
-    await client.close();
   }
 }
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 export function round(value: number, digits = 1): number {

@@ -27,6 +27,8 @@ export interface Effect {
   /** Fires on abort, on worker shutdown, and when another attempt has taken over. */
   signal: AbortSignal;
   stopReason(): StopReason | undefined;
+  /** Milliseconds that what runs in the effect has to return after its signal fired. */
+  graceMs: number;
   /** What became of `first`. */
   begun: Pick<BegunEffect, 'runEnded' | 'committed'>;
   commit(commit: Commit): Promise<CommitResult>;
@@ -106,6 +108,7 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
     attempts,
     signal: stop.signal,
     stopReason: () => stop.reason,
+    graceMs: runtime.graceMs,
     begun,
     commit: (commit) => {
       const records = [...notes.splice(0), ...(commit.records ?? [])];

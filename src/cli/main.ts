@@ -59,5 +59,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 await main(process.argv.slice(2));
+// Failures of writes are told by events: they come first.
+await new Promise((resolve) => setImmediate(resolve));
 // What is still open here (a call that nobody waits for any more) must not hold a terminal.
 process.exit();

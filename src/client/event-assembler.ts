@@ -132,7 +132,11 @@ export class EventAssembler {
 
   private queueUpdate(event: QueueIds & { added: QueuedMessage[] }): Record<string, unknown> {
     for (const { id, message } of event.added) this.queued.set(id, message);
-    const contents = (ids: string[]) => ids.flatMap((id) => ({ id, message: this.queued.get(id) }));
+    const contents = (ids: string[]) =>
+      ids.flatMap((id) => {
+        const message = this.queued.get(id);
+        return message === undefined ? [] : [{ id, message }];
+      });
     const { steer, followUp, nextTurn } = event;
     const waiting = new Set([...steer, ...followUp, ...nextTurn]);
     const update = {

@@ -29,8 +29,8 @@ export async function* readEvents(
   options: EventsOptions = {},
 ): AsyncGenerator<SessionEvent> {
   const { follow = true, live = follow, signal } = options;
-  const assembler = new EventAssembler();
   let offset = options.from ?? 0;
+  const assembler = await primed(store, sessionId, offset);
   let seq = 0;
   let caughtUp = false;
   let lastNews = Date.now();
@@ -54,6 +54,21 @@ export async function* readEvents(
     const pause = Date.now() - lastNews > slowAfterMs ? slowMs : fastMs;
     await delay(pause, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   }
+}
+
+/** How much of the log before its first record a reader looks at, for messages that later events name. */
+const lookBack = 1_000;
+
+/** An assembler that has seen what stands before the first record: what turn_end and queue_update name may stand there. */
+async function primed(store: Store, sessionId: string, from: number): Promise<EventAssembler> {
+  const assembler = new EventAssembler();
+  for (let offset = Math.max(0, from - lookBack); offset < from; ) {
+    const records = await store.readLog(sessionId, offset, Math.min(batch, from - offset));
+    if (records.length === 0) break;
+    Array.from(assembler.push(records, []));
+    offset += records.length;
+  }
+  return assembler;
 }
 
 /** Without the deltas of messages and tool results that are complete. */

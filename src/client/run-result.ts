@@ -34,14 +34,14 @@ const liveCheckMs = 2_000;
 
 /**
  * Waits for the end of a run in the store.
- * @param isAlive asked now and then whether the session still has a workflow: a run whose workflow was ended from
- * outside would never end by itself
+ * @param probe asked now and then what Temporal says: a run whose workflow was ended from outside would never end by
+ * itself, and one that nobody knows would never begin
  */
 export async function waitForRun(
   store: Store,
   sessionId: string,
   runId: string,
-  isAlive: () => Promise<boolean>,
+  probe: () => Promise<RunProbe>,
   signal: AbortSignal | undefined,
 ): Promise<RunRow> {
   const began = Date.now();
@@ -52,10 +52,12 @@ export async function waitForRun(
     if (run !== undefined && run.status !== 'open') return run;
     if (Date.now() - checked > liveCheckMs) {
       checked = Date.now();
-      if (!(await isAlive())) {
+      const found = await probe();
+      if (found !== 'expected') {
         const last = await store.readRun(sessionId, runId);
         if (last !== undefined && last.status !== 'open') return last;
-        throw closed(sessionId, runId, run);
+        if (found === 'closed') throw closed(sessionId, runId, run);
+        if (last === undefined) throw unknownRun(sessionId, runId);
       }
     }
     const pause = Date.now() - began > slowAfterMs ? slowMs : fastMs;
@@ -81,6 +83,15 @@ export async function toRunResult(store: Store, run: RunRow): Promise<RunResult>
     ...(message === undefined ? {} : { message }),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/** `expected`: it is going on or waits. `closed`: the session has no workflow. `unknown`: its workflow knows no such run. */
+export type RunProbe = 'expected' | 'closed' | 'unknown';
+
+function unknownRun(sessionId: string, runId: string): EverturnError {
+  return new EverturnError('not_found', `Session "${sessionId}" has no run "${runId}". A prompt opens one.`, {
+    details: { sessionId, runId },
+  });
 }
 
 function closed(sessionId: string, runId: string, run: RunRow | undefined): EverturnError {

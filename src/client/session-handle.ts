@@ -24,7 +24,7 @@ import type { EffectCounts, SessionRow } from '../store/types.ts';
 import type { ClientContext } from './agent-client.ts';
 import { type EventsOptions, readEvents } from './events.ts';
 import { isNotFound, isTimeout, toClientError } from './failures.ts';
-import { type RunResult, toRunResult, waitForRun } from './run-result.ts';
+import { type RunProbe, type RunResult, toRunResult, waitForRun } from './run-result.ts';
 
 export type SessionOptions = Omit<SessionInput, 'carry'>;
 
@@ -155,7 +155,7 @@ export class SessionHandle {
     if (target === undefined) return this.clearQueues();
     const { store } = this.context;
     await this.sendAbort(target);
-    const run = await waitForRun(store, this.sessionId, target, () => this.isAlive(), undefined);
+    const run = await waitForRun(store, this.sessionId, target, () => this.probe(target), undefined);
     const cleared =
       run.lastOffset === undefined ? undefined : await this.findAbort(Math.max(0, run.lastOffset - 5), target);
     return { runId: target, ...(cleared ?? { clearedSteer: [], clearedFollowUp: [] }) };
@@ -211,7 +211,7 @@ export class SessionHandle {
     if (!idSchema.safeParse(runId).success)
       throw new EverturnError('invalid_argument', `result: "${runId}" is no run id`);
     const { store } = this.context;
-    return toRunResult(store, await waitForRun(store, this.sessionId, runId, () => this.isAlive(), options.signal));
+    return toRunResult(store, await waitForRun(store, this.sessionId, runId, () => this.probe(runId), options.signal));
   }
 
   /** Resolves when no run is going on or waiting to begin. */
@@ -250,7 +250,7 @@ export class SessionHandle {
       const session = await this.context.store.readSession(this.sessionId);
       if (session === undefined) throw this.unknown();
       const { model, thinkingLevel, activeTools, epoch } = session;
-      return { phase: 'idle', model, thinkingLevel, activeTools, epoch };
+      return { phase: 'idle', waiting: [], model, thinkingLevel, activeTools, epoch };
     }
   }
 
@@ -347,6 +347,21 @@ export class SessionHandle {
     } catch (error) {
       const { address, taskQueue } = this.context;
       throw toClientError(error, { address, taskQueue, sessionId: this.sessionId });
+    }
+  }
+
+  /** Asks the workflow itself only about a run that the store does not have yet. */
+  private async probe(runId: string): Promise<RunProbe> {
+    if (!(await this.isAlive())) return 'closed';
+    if ((await this.context.store.readRun(this.sessionId, runId)) !== undefined) return 'expected';
+    try {
+      const status = await this.status();
+      const known = [status.runId, status.lastRun?.runId, ...status.waiting].includes(runId);
+      return known || status.phase === 'opening' ? 'expected' : 'unknown';
+    } catch (error) {
+      // Without a worker nobody can say: it is waited for.
+      if (isEverturnError(error) && error.retryable) return 'expected';
+      throw error;
     }
   }
 

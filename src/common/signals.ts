@@ -77,6 +77,8 @@ export interface SessionStatus {
   phase: 'opening' | 'idle' | 'running' | 'aborting';
   runId?: string;
   turn?: number;
+  /** Runs that are accepted and have not begun. */
+  waiting: string[];
   model: string;
   thinkingLevel: ThinkingLevel;
   activeTools: string[] | null;

@@ -20,7 +20,7 @@ function skillText(
   skill: { name: string; filePath: string; content: string },
   instructions: string | undefined,
 ): string {
-  const folder = skill.filePath.slice(0, Math.max(0, skill.filePath.lastIndexOf('/')));
+  const folder = skill.filePath.replace(/\/+$/, '').replace(/\/?[^/]*$/, '') || '/';
   const block = `<skill name="${skill.name}" location="${skill.filePath}">\nReferences are relative to ${folder}.\n\n${skill.content}\n</skill>`;
   return instructions === undefined || instructions === '' ? block : `${block}\n\n${instructions}`;
 }

@@ -37,8 +37,8 @@ export async function append(state: SessionState, input: Omit<AppendInput, 'key'
 
 /** Lets readers see now what would otherwise travel with the next effect, which may be minutes away. */
 export async function flushEvents(state: SessionState): Promise<void> {
-  if (state.opened === undefined || state.events.length === 0) return;
-  const records = state.events.some(isTurnEnd) ? takeRecords(state) : state.events.splice(0);
   const run = state.run;
+  if (state.opened === undefined || state.events.length + (run === null ? state.entries.length : 0) === 0) return;
+  const records = run === null || state.events.some(isTurnEnd) ? takeRecords(state) : state.events.splice(0);
   await append(state, run === null ? { records } : { runId: run.runId, turn: run.turn, records });
 }

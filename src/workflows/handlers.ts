@@ -66,6 +66,7 @@ function clearIdleQueues(state: SessionState): void {
 }
 
 function requestAbort(state: SessionState, runId: string | undefined): void {
+  for (const request of state.waiting) if (request.runId === runId) request.aborted = true;
   const run = state.run;
   if (run === null || run.closing || run.aborting || (runId !== undefined && runId !== run.runId)) return;
   beginAbort(state, run);
@@ -153,12 +154,15 @@ function placePrompt(state: SessionState, { runId, message, onBusy }: PromptInpu
   const running = state.run !== null && !state.run.closing ? state.run : undefined;
   const current = running?.runId ?? state.waiting[0]?.runId;
   if (current !== undefined && (onBusy === 'steer' || onBusy === 'followUp')) {
-    enqueue(state, onBusy, incoming);
+    enqueue(state, onBusy, incoming, promptEntryId(runId));
     const answer = { became: onBusy === 'steer' ? 'steered' : 'queued', runId: current } as const;
     state.joined.push({ promptId: runId, answer });
     return answer;
   }
-  if (onBusy === 'interrupt') requestAbort(state, undefined);
+  if (onBusy === 'interrupt') {
+    requestAbort(state, undefined);
+    for (const request of state.waiting) request.aborted = true;
+  }
   state.waiting.push({
     runId,
     token: `${state.chain}/${nextNumber(state)}`,
@@ -187,6 +191,7 @@ function statusOf(state: SessionState): SessionStatus {
             ? 'aborting'
             : 'running',
     ...(run === null ? {} : { runId: run.runId, turn: run.turn }),
+    waiting: state.waiting.map((request) => request.runId),
     model: state.model,
     thinkingLevel: state.thinkingLevel,
     activeTools: state.activeTools,

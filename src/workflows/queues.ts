@@ -1,13 +1,18 @@
 import type { NewRecord, QueuedMessage } from '../common/events.ts';
 import { signalEntryId, signalRunId } from '../common/ids.ts';
 import type { AgentMessage } from '../common/messages.ts';
-import { nextNumber, type Queues, type RunRequest, type RunState, type SessionState } from './state.ts';
+import { nextMessage, nextNumber, type Queues, type RunRequest, type RunState, type SessionState } from './state.ts';
 
 export type QueueName = 'steer' | 'followUp' | 'nextTurn';
 
 /** Accepts a message. From here on it stands in exactly one place: a queue, a run's pending messages, or the log. */
-export function enqueue(state: SessionState, queue: QueueName, message: AgentMessage): QueuedMessage {
-  const item = { id: signalEntryId(state.chain, nextNumber(state)), message, held: false };
+export function enqueue(
+  state: SessionState,
+  queue: QueueName,
+  message: AgentMessage,
+  id = signalEntryId(state.chain, nextMessage(state)),
+): QueuedMessage {
+  const item = { id, message, held: false };
   state.queues[queue].push(item);
   state.unlogged.push({ id: item.id, message });
   noteQueues(state);
@@ -75,7 +80,7 @@ export function takeRunRequest(state: SessionState): RunRequest | undefined {
   const queued = drainNextTurn(state);
   const steering = drain(state, 'steer');
   const messages = steering.length > 0 ? steering : drain(state, 'followUp');
-  const runId = signalRunId(state.chain, nextNumber(state));
+  const runId = signalRunId(state.chain, nextMessage(state));
   return { runId, token: runId, messages: [...queued, ...messages] };
 }
 

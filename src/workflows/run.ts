@@ -197,7 +197,8 @@ async function applyUpdate(
   run.sessionSettings ??= { model, thinkingLevel, activeTools };
   if (update.model !== undefined) state.model = modelRef(update.model);
   if (update.thinkingLevel !== undefined) state.thinkingLevel = update.thinkingLevel;
-  if (update.context === undefined) return;
+  // A run that is being aborted asks nobody any more: there is nothing to keep the context for.
+  if (update.context === undefined || run.aborting) return;
   const { systemPrompt, messages, tools } = update.context;
   view.context = { ...view.context, ...update.context, messages: [...messages] };
   if (tools !== undefined) state.activeTools = tools.map((tool) => tool.name);

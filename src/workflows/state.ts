@@ -25,6 +25,8 @@ export interface RunRequest {
   /** Tells this request from another with the same run id, in the store: the other is a repetition. */
   token: string;
   messages: QueuedMessage[];
+  /** Aborted before it began: it still gets its place in the transcript. */
+  aborted?: boolean;
 }
 
 export interface Settings {
@@ -75,8 +77,10 @@ export interface Carry {
   entries: NewEntry[];
   /** Queued messages whose text the log does not have yet. */
   unlogged: QueuedMessage[];
-  /** How many ids were given so far. */
+  /** How many keys of records were given so far. */
   numbered: number;
+  /** How many messages were accepted by signal so far. */
+  accepted: number;
   /** Settings as they are now, which a policy may have changed for its run alone. */
   settings: Settings | null;
 }
@@ -111,6 +115,7 @@ export function newState(input: SessionInput, chain: string): SessionState {
     entries: [],
     unlogged: [],
     numbered: 0,
+    accepted: 0,
     settings: null,
     ...carry,
     input,
@@ -127,11 +132,12 @@ export function newState(input: SessionInput, chain: string): SessionState {
 }
 
 export function carryOf(state: SessionState): Carry {
-  const { queues, waiting, run, events, entries, unlogged, numbered, model, thinkingLevel, activeTools } = state;
+  const { queues, waiting, run, events, entries, unlogged, numbered, accepted, model, thinkingLevel, activeTools } =
+    state;
   const settings = { model, thinkingLevel, activeTools };
   const ended = state.ended.slice(-keptEnded);
   const joined = state.joined.slice(-keptEnded);
-  return { queues, waiting, run, ended, joined, events, entries, unlogged, numbered, settings };
+  return { queues, waiting, run, ended, joined, events, entries, unlogged, numbered, accepted, settings };
 }
 
 /** The store's word on the session counts; but settings that a policy changed are the workflow's own. */
@@ -154,7 +160,7 @@ export function newRun(request: RunRequest): RunState {
     token: request.token,
     turn: 0,
     pending: request.messages,
-    aborting: false,
+    aborting: request.aborted ?? false,
     cleared: { steer: [], followUp: [] },
     closing: false,
     lengthStops: 0,
@@ -171,8 +177,14 @@ export function openedOf(state: SessionState): OpenSessionResult {
   return state.opened;
 }
 
-/** Ids are given in the order of history: a replay and a reset give the same. */
+/** Keys are given in the order of history: a replay gives the same. */
 export function nextNumber(state: SessionState): number {
   state.numbered += 1;
   return state.numbered;
+}
+
+/** Messages are numbered by themselves, so that after a reset, too, the same message gets the same id. */
+export function nextMessage(state: SessionState): number {
+  state.accepted += 1;
+  return state.accepted;
 }

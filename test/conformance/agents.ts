@@ -25,7 +25,9 @@ export function playAgent(setup: Setup, playOf: () => Play): Agent {
     install(agent, setup, playOf);
     return agent;
   }
-  const hookNames = loopHooks.flatMap((hook) => (hook === 'queueHooks' ? (['getSteeringMessages', 'getFollowUpMessages'] as const) : [hook]));
+  const hookNames = loopHooks.flatMap((hook) =>
+    hook === 'queueHooks' ? (['getSteeringMessages', 'getFollowUpMessages'] as const) : [hook],
+  );
   return defineAgent({
     ...common,
     toolExecution: setup.toolExecution,
@@ -72,7 +74,8 @@ function install(agent: Agent, { handlers }: Extract<Setup, { layer: 'harness' }
   each(handlers.tool_result, (handler) =>
     agent.on(
       'tool_result',
-      async ({ type: _, toolCallId, ...seen }) => (await playOf().result('tool_result', handler, toolCallId, seen)) as never,
+      async ({ type: _, toolCallId, ...seen }) =>
+        (await playOf().result('tool_result', handler, toolCallId, seen)) as never,
       once,
     ),
   );

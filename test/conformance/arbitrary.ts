@@ -11,8 +11,8 @@ import {
   queueModes,
   type Scenario,
   type Setup,
-  toolNames,
   type TurnScript,
+  toolNames,
 } from './scenario.ts';
 import { type RawRun, settle } from './settle.ts';
 
@@ -65,8 +65,10 @@ const call: fc.Arbitrary<CallScript> = fc.record({
   terminate: rarely(4),
   updates: mostly(0, [1, 2]),
   rank: fc.nat(9),
-  gate: pair(mostly('nothing', ['pass', 'block', 'blockSilently', 'change', 'throw'] as const, 3)),
-  result: pair(mostly('nothing', ['content', 'details', 'isError', 'notError', 'usage', 'terminate', 'throw'] as const, 2)),
+  gate: pair(mostly('nothing', ['pass', 'block', 'blockSilently', 'change', 'throw'] as const, 2)),
+  result: pair(
+    mostly('nothing', ['content', 'details', 'isError', 'notError', 'usage', 'terminate', 'throw'] as const, 1),
+  ),
   inGate: actions(action, 22),
   inTool: actions(action, 12),
   inResult: actions(action, 22),
@@ -83,7 +85,7 @@ const policy: fc.Arbitrary<TurnScript['policy']> = fc.record(
   { requiredKeys: ['stop'] },
 );
 
-const queued = mostly<string[], string[]>([], [[''], ['', '']], 3);
+const queued = mostly<string[], string[]>([], [[''], ['', '']], 1);
 
 const turn: fc.Arbitrary<TurnScript> = fc.record({
   thinking: rarely(),
@@ -129,7 +131,7 @@ const setup: fc.Arbitrary<Setup> = fc.oneof(
       followUpMode: fc.constantFrom(...queueModes),
       handlers: record(harnessHooks, handlerCount),
     }),
-    weight: 3,
+    weight: 1,
   },
   {
     arbitrary: fc.record({
@@ -138,15 +140,22 @@ const setup: fc.Arbitrary<Setup> = fc.oneof(
       hooks: record(loopHooks, fc.boolean()),
       policy: fc.constantFrom(...policyKinds),
     }),
-    weight: 2,
+    weight: 1,
   },
 );
 
-function record<Key extends string, Value>(keys: readonly Key[], value: fc.Arbitrary<Value>): fc.Arbitrary<Record<Key, Value>> {
+function record<Key extends string, Value>(
+  keys: readonly Key[],
+  value: fc.Arbitrary<Value>,
+): fc.Arbitrary<Record<Key, Value>> {
   return fc.record(Object.fromEntries(keys.map((key) => [key, value]))) as unknown as fc.Arbitrary<Record<Key, Value>>;
 }
 
 /** Scenarios that both sides can play: what makes no sense together is taken out, the same for generated and shrunk ones. */
 export const scenarios: fc.Arbitrary<Scenario> = fc
-  .record({ setup, level: mostly('off' as const, ['low', 'high'] as const), runs: fc.array(run, { minLength: 1, maxLength: 2 }) })
+  .record({
+    setup,
+    level: mostly('off' as const, ['low', 'high'] as const),
+    runs: fc.array(run, { minLength: 1, maxLength: 2 }),
+  })
   .map(settle);

@@ -17,13 +17,25 @@ export function playOnPi(scenario: Scenario, { bare = false } = {}): Promise<Obs
   return scenario.setup.layer === 'loop' ? playOnPiLoop(scenario, bare) : playOnPiHarness(scenario, bare);
 }
 
-const parts = ['transcript', 'requests', 'calls', 'policyCalls', 'events', 'ends'] as const satisfies (keyof Observation)[];
+const parts = [
+  'transcript',
+  'requests',
+  'calls',
+  'policyCalls',
+  'events',
+  'ends',
+] as const satisfies (keyof Observation)[];
 
 /**
  * Both sides must agree in everything that was observed, but for the numbered differences.
  * @param plain true: without them
  */
-export function compare(scenario: Scenario, pi: Observation, everturn: Observation, { plain = false } = {}): Comparison {
+export function compare(
+  scenario: Scenario,
+  pi: Observation,
+  everturn: Observation,
+  { plain = false } = {},
+): Comparison {
   const { expected, actual, used } = plain
     ? { expected: pi, actual: everturn, used: [] }
     : applyDifferences(scenario, pi, everturn);

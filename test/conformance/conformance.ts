@@ -4,6 +4,7 @@ import { type Comparison, compare, playOnPi } from './compare.ts';
 import type { EverturnObservation } from './everturn-play.ts';
 import { EverturnStage, type StageOptions } from './everturn-stage.ts';
 import { featuresOf, requiredFeatures } from './features.ts';
+import type { Observation } from './observation.ts';
 import type { Scenario } from './scenario.ts';
 
 export interface ConformanceOptions extends StageOptions {
@@ -12,6 +13,12 @@ export interface ConformanceOptions extends StageOptions {
   seed: number;
   /** Sessions at the same time. Default: 16. */
   concurrency?: number;
+  /** Plays the one scenario that a failed run has told by its path. */
+  path?: string;
+  /** Milliseconds that a failing scenario is made smaller. Default: 180,000. */
+  shrinkMs?: number;
+  /** For tests of this program: changes what Everturn is taken to have done. */
+  alter?: (everturn: Observation) => void;
   /** Hears of each scenario that is through. */
   onProgress?: (done: number) => void;
 }
@@ -35,14 +42,14 @@ export interface ConformanceReport {
 
 const enoughForAll = 200;
 const attempts = 4;
-/** Milliseconds that a failing scenario is made smaller. */
-const shrinkMs = 180_000;
 
 /** Plays generated scenarios on pi and on Everturn, and compares. */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { seed, concurrency = 16, onProgress } = options;
   const began = Date.now();
-  const scenarios = fc.sample(arbitrary, { numRuns: options.scenarios, seed });
+  const { path } = options;
+  const which = path === undefined ? { numRuns: options.scenarios } : { numRuns: 1, path };
+  const scenarios = fc.sample(arbitrary, { seed, ...which });
   const known = new Map<string, Comparison>();
   const counts = { used: new Map<string, number>(), features: new Map<string, number>(), disturbed: 0 };
   let agree = 0;
@@ -52,7 +59,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     let done = 0;
     const lane = async () => {
       for (let scenario = scenarios[next++]; scenario !== undefined; scenario = scenarios[next++]) {
-        const { comparison, everturn, disturbed } = await playBoth(stage, scenario);
+        const { comparison, everturn, disturbed } = await playBoth(stage, scenario, options.alter);
         known.set(JSON.stringify(scenario), comparison);
         if (comparison.agree) agree += 1;
         counts.disturbed += disturbed;
@@ -66,7 +73,8 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     await stage.close();
   }
   const failure = agree === scenarios.length ? undefined : await shrink(options, known);
-  const missing = options.scenarios < enoughForAll ? [] : requiredFeatures.filter((feature) => !counts.features.has(feature));
+  const missing =
+    scenarios.length < enoughForAll ? [] : requiredFeatures.filter((feature) => !counts.features.has(feature));
   return {
     scenarios: scenarios.length,
     agree,
@@ -84,10 +92,12 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
 export async function playBoth(
   stage: EverturnStage,
   scenario: Scenario,
+  alter: (everturn: Observation) => void = () => undefined,
 ): Promise<{ comparison: Comparison; everturn: EverturnObservation; disturbed: number }> {
   const pi = await playOnPi(scenario);
   for (let disturbed = 0; ; disturbed++) {
     const everturn = await stage.play(scenario);
+    alter(everturn);
     if (!everturn.disturbed) return { comparison: compare(scenario, pi, everturn), everturn, disturbed };
     if (disturbed + 1 === attempts) {
       const difference = `Effects were tried again in ${attempts} plays: this machine is too busy for an honest answer.`;
@@ -97,8 +107,11 @@ export async function playBoth(
 }
 
 /** fast-check goes through the same scenarios again, from what is known of them, and makes the first failing one smaller. */
-async function shrink(options: ConformanceOptions, known: Map<string, Comparison>): Promise<ConformanceReport['failure']> {
-  const deadline = Date.now() + shrinkMs;
+async function shrink(
+  options: ConformanceOptions,
+  known: Map<string, Comparison>,
+): Promise<ConformanceReport['failure']> {
+  const deadline = Date.now() + (options.shrinkMs ?? 180_000);
   const judge = async (scenario: Scenario): Promise<Comparison> => {
     const key = JSON.stringify(scenario);
     const before = known.get(key);
@@ -106,7 +119,7 @@ async function shrink(options: ConformanceOptions, known: Map<string, Comparison
     if (Date.now() > deadline) return { agree: true, difference: '', used: [] };
     const stage = await EverturnStage.open(options, [scenario]);
     try {
-      const { comparison } = await playBoth(stage, scenario);
+      const { comparison } = await playBoth(stage, scenario, options.alter);
       known.set(key, comparison);
       return comparison;
     } finally {
@@ -114,7 +127,9 @@ async function shrink(options: ConformanceOptions, known: Map<string, Comparison
     }
   };
   const property = fc.asyncProperty(arbitrary, async (scenario) => (await judge(scenario)).agree);
-  const { failed, seed, counterexamplePath, counterexample } = await fc.check(property, { seed: options.seed, numRuns: options.scenarios });
+  const { seed, path } = options;
+  const parameters = { seed, numRuns: options.scenarios, ...(path === undefined ? {} : { path }) };
+  const { failed, counterexamplePath, counterexample } = await fc.check(property, parameters);
   const [scenario] = counterexample ?? [];
   if (!failed || scenario === undefined) return undefined;
   return { seed, path: counterexamplePath ?? '', scenario, difference: (await judge(scenario)).difference };

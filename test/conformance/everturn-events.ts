@@ -32,13 +32,33 @@ export function seeEverturnEvent(event: SessionEvent): SeenEvent | undefined {
     case 'tool_execution_start':
       return { type: event.type, call: event.toolCallId, tool: event.toolName, args: plain(event.args) };
     case 'tool_execution_update':
-      return { type: event.type, call: event.toolCallId, tool: event.toolName, partialResult: plain(event.partialResult) };
+      return {
+        type: event.type,
+        call: event.toolCallId,
+        tool: event.toolName,
+        partialResult: plain(event.partialResult),
+      };
     case 'tool_execution_end':
-      return { type: event.type, call: event.toolCallId, tool: event.toolName, result: plain(event.result), isError: event.isError };
+      return {
+        type: event.type,
+        call: event.toolCallId,
+        tool: event.toolName,
+        result: plain(event.result),
+        isError: event.isError,
+      };
     case 'queue_update':
-      return { type: event.type, steer: texts(event.steer), followUp: texts(event.followUp), nextTurn: texts(event.nextTurn) };
+      return {
+        type: event.type,
+        steer: texts(event.steer),
+        followUp: texts(event.followUp),
+        nextTurn: texts(event.nextTurn),
+      };
     case 'abort':
-      return { type: event.type, clearedSteer: texts(event.clearedSteer), clearedFollowUp: texts(event.clearedFollowUp) };
+      return {
+        type: event.type,
+        clearedSteer: texts(event.clearedSteer),
+        clearedFollowUp: texts(event.clearedFollowUp),
+      };
     case 'settled':
       return { type: event.type, nextTurnCount: event.nextTurnCount };
     case 'save_point':

@@ -100,7 +100,9 @@ export class EverturnPlay {
       case 'followUp':
       case 'nextTurn': {
         const before = this.queueUpdates;
-        await this.session[action.do](action.image ? { role: 'user', content: [...text(action.text), image] } : action.text);
+        await this.session[action.do](
+          action.image ? { role: 'user', content: [...text(action.text), image] } : action.text,
+        );
         await this.untilQueuesLogged(before);
         const waiting = (await this.session.queues())[action.do];
         if (!waiting.some((message) => textOf(message as { content?: unknown }) === action.text))

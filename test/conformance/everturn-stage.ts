@@ -9,7 +9,7 @@ import type { Commit } from '../../src/store/types.ts';
 import { dataConverterOf } from '../../src/temporal/data-converter.ts';
 import { createWorker } from '../../src/worker/index.ts';
 import { playAgent } from './agents.ts';
-import { EverturnPlay, type EverturnObservation } from './everturn-play.ts';
+import { type EverturnObservation, EverturnPlay } from './everturn-play.ts';
 import { playProvider } from './model.ts';
 import type { Play } from './play.ts';
 import { agentName, type Scenario, type Setup } from './scenario.ts';
@@ -32,7 +32,12 @@ export class EverturnStage {
   private readonly endings: (() => Promise<unknown>)[];
   private readonly name: string;
 
-  private constructor(fields: Pick<EverturnStage, 'client' | 'temporal' | 'store'>, plays: Map<string, EverturnPlay>, name: string, endings: (() => Promise<unknown>)[]) {
+  private constructor(
+    fields: Pick<EverturnStage, 'client' | 'temporal' | 'store'>,
+    plays: Map<string, EverturnPlay>,
+    name: string,
+    endings: (() => Promise<unknown>)[],
+  ) {
     this.client = fields.client;
     this.temporal = fields.temporal;
     this.store = fields.store;
@@ -68,8 +73,19 @@ export class EverturnStage {
       worker.shutdown();
       await running;
     };
-    const endings = [stop, () => client.close(), () => connection.close(), () => store.close(), () => rm(folder, { recursive: true, force: true })];
-    return new EverturnStage({ client, temporal: new Client({ connection, dataConverter: dataConverterOf(store) }), store }, plays, name, endings);
+    const endings = [
+      stop,
+      () => client.close(),
+      () => connection.close(),
+      () => store.close(),
+      () => rm(folder, { recursive: true, force: true }),
+    ];
+    return new EverturnStage(
+      { client, temporal: new Client({ connection, dataConverter: dataConverterOf(store) }), store },
+      plays,
+      name,
+      endings,
+    );
   }
 
   async play(scenario: Scenario): Promise<EverturnObservation> {
@@ -94,6 +110,11 @@ function playIn(plays: ReadonlyMap<string, EverturnPlay>, sessionId: string): Pl
 function observed(store: Store, plays: ReadonlyMap<string, EverturnPlay>): Store {
   return {
     ...store,
+    async beginEffect(fence, first) {
+      const begun = await store.beginEffect(fence, first);
+      if (first !== undefined) tell(plays.get(fence.sessionId), first);
+      return begun;
+    },
     async commit(fence, commit) {
       const result = await store.commit(fence, commit);
       tell(plays.get(fence.sessionId), commit);

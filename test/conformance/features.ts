@@ -6,13 +6,45 @@ const each = (prefix: string, names: readonly string[]) => names.map((name) => `
 
 /** What 200 scenarios must have exercised, each at least once. Everything else that was exercised is counted as well. */
 export const requiredFeatures: readonly string[] = [
-  ...['several runs', 'several handlers', 'batch of several calls', 'completion in another order', 'sequential batch', 'image'],
+  ...[
+    'several runs',
+    'several handlers',
+    'batch of several calls',
+    'completion in another order',
+    'sequential batch',
+    'image',
+  ],
   ...each('ended as ', ['done', 'error', 'aborted']),
-  ...each('hook ', ['before_agent_start', 'context', 'before_provider_request', 'before_provider_payload', 'tool_call', 'tool_result']),
-  ...each('hook ', ['convertToLlm', 'transformContext', 'beforeToolCall', 'afterToolCall', 'getSteeringMessages', 'getFollowUpMessages']),
-  ...each('policy ', ['shouldStopAfterTurn', 'prepareNextTurn', 'stops', 'changes the model', 'changes the thinking level']),
+  ...each('hook ', [
+    'before_agent_start',
+    'context',
+    'before_provider_request',
+    'before_provider_payload',
+    'tool_call',
+    'tool_result',
+  ]),
+  ...each('hook ', [
+    'convertToLlm',
+    'transformContext',
+    'beforeToolCall',
+    'afterToolCall',
+    'getSteeringMessages',
+    'getFollowUpMessages',
+  ]),
+  ...each('policy ', [
+    'shouldStopAfterTurn',
+    'prepareNextTurn',
+    'stops',
+    'changes the model',
+    'changes the thinking level',
+  ]),
   ...each('policy ', ['changes the context', 'changes the system prompt']),
-  ...each('before_agent_start ', ['changes the system prompt', 'adds a user message', 'adds a custom message', 'adds a note message']),
+  ...each('before_agent_start ', [
+    'changes the system prompt',
+    'adds a user message',
+    'adds a custom message',
+    'adds a note message',
+  ]),
   ...each('context: ', ['dropFirst', 'add', 'throw']),
   ...each('transformContext: ', ['dropFirst', 'add']),
   ...each('convertToLlm: ', ['dropFirst', 'add']),
@@ -37,11 +69,13 @@ export function featuresOf(scenario: Scenario, { features, policyCalls, ends }: 
   const seen = new Set(features);
   const { setup, runs } = scenario;
   if (runs.length > 1) seen.add('several runs');
-  if (setup.layer === 'harness' && Object.values(setup.handlers).some((count) => count > 1)) seen.add('several handlers');
+  if (setup.layer === 'harness' && Object.values(setup.handlers).some((count) => count > 1))
+    seen.add('several handlers');
   const calls = runs.flatMap((run) => run.turns.map((turn) => turn.calls));
   if (calls.some((batch) => batch.some(({ rank }, index) => rank !== index))) seen.add('completion in another order');
   const isSequential = setup.layer === 'loop' && setup.toolExecution === 'sequential';
-  if (calls.some((batch) => batch.length > 1 && (isSequential || batch.some(({ tool }) => tool === 'one_by_one')))) seen.add('sequential batch');
+  if (calls.some((batch) => batch.length > 1 && (isSequential || batch.some(({ tool }) => tool === 'one_by_one'))))
+    seen.add('sequential batch');
   if (runs.some(({ prompt }) => prompt.image)) seen.add('image');
   for (const { status } of ends) seen.add(status === 'rejected' ? 'ended as error' : `ended as ${status}`);
   for (const { hook, moment } of policyCalls as unknown as PolicyCall[]) {

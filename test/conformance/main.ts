@@ -5,11 +5,15 @@ import { startTemporalServer } from '../support/temporal-server.ts';
 import { runConformance } from './conformance.ts';
 import { isPassed, reportLine, reportText } from './report.ts';
 
-/** `npm run -s conformance -- --scenarios N --seed S --json`: exits with 1 when the sides disagree. */
+/**
+ * `npm run -s conformance -- --scenarios N --seed S --json`: exits with 1 when the sides disagree. `--seed S --path P`
+ * plays the one scenario that such a run told.
+ */
 const { values } = parseArgs({
   options: {
     scenarios: { type: 'string', default: '200' },
     seed: { type: 'string' },
+    path: { type: 'string' },
     concurrency: { type: 'string', default: '16' },
     json: { type: 'boolean', default: false },
   },
@@ -34,7 +38,9 @@ try {
   const onProgress = (done: number) => {
     if (!values.json && done % 100 === 0) process.stderr.write(`${done} of ${scenarios}\n`);
   };
-  const report = await runConformance({ address: server.address, codePath, scenarios, seed, concurrency, onProgress });
+  const path = values.path === undefined ? {} : { path: values.path };
+  const stage = { address: server.address, codePath };
+  const report = await runConformance({ ...stage, scenarios, seed, concurrency, onProgress, ...path });
   process.stdout.write(`${values.json ? reportLine(report) : reportText(report)}\n`);
   process.exitCode = isPassed(report) ? 0 : 1;
 } finally {

@@ -69,7 +69,13 @@ export function toModel(id: string): Model<Api> {
   };
 }
 
-async function answer(play: Play, model: Model<Api>, context: RequestContext, options: SimpleStreamOptions, stream: Stream) {
+async function answer(
+  play: Play,
+  model: Model<Api>,
+  context: RequestContext,
+  options: SimpleStreamOptions,
+  stream: Stream,
+) {
   const partial = emptyMessage(model);
   const fail = (reason: 'error' | 'aborted', errorMessage: string) => {
     const error: AssistantMessage = { ...structuredClone(partial), stopReason: reason, errorMessage };
@@ -111,10 +117,16 @@ async function sendReply(
     play.mark('thinking');
     await sendText(stream, partial, 'thinking', `thought ${run}.${turn}`, betweenChunks);
   }
-  if (script === undefined || script.text) await sendText(stream, partial, 'text', replyText(run, turn, script), betweenChunks);
+  if (script === undefined || script.text)
+    await sendText(stream, partial, 'text', replyText(run, turn, script), betweenChunks);
   for (const [index, call] of (script?.calls ?? []).entries()) {
     const id = callId(run, turn, index);
-    await sendCall(stream, partial, { type: 'toolCall', id, name: call.tool, arguments: argumentsOf(call, id) }, betweenChunks);
+    await sendCall(
+      stream,
+      partial,
+      { type: 'toolCall', id, name: call.tool, arguments: argumentsOf(call, id) },
+      betweenChunks,
+    );
     play.mark(`${call.args} arguments`);
     play.mark(`call of ${call.tool}`);
   }
@@ -129,7 +141,12 @@ async function sendReply(
   stream.end(message);
 }
 
-async function seeRequest(play: Play, model: Model<Api>, context: RequestContext, options: SimpleStreamOptions): Promise<void> {
+async function seeRequest(
+  play: Play,
+  model: Model<Api>,
+  context: RequestContext,
+  options: SimpleStreamOptions,
+): Promise<void> {
   const { systemPrompt = '' } = context;
   const messages = context.messages.map(plainMessage);
   const tools = (context.tools ?? []).map((tool) => tool.name);
@@ -167,7 +184,12 @@ async function sendText(
   stream.push({ type: `${kind}_end`, contentIndex, content: text, partial });
 }
 
-async function sendCall(stream: Stream, partial: AssistantMessage, toolCall: ToolCall, betweenChunks: () => Promise<void>): Promise<void> {
+async function sendCall(
+  stream: Stream,
+  partial: AssistantMessage,
+  toolCall: ToolCall,
+  betweenChunks: () => Promise<void>,
+): Promise<void> {
   const block: ToolCall = { ...toolCall, arguments: {} };
   const contentIndex = partial.content.push(block) - 1;
   stream.push({ type: 'toolcall_start', contentIndex, partial });

@@ -72,7 +72,10 @@ export interface OptionsPatch {
   cacheRetention?: 'none' | 'short' | 'long' | undefined;
 }
 
-export function requestAnswer(move: RequestMove | undefined, label: string): { streamOptions: OptionsPatch } | undefined {
+export function requestAnswer(
+  move: RequestMove | undefined,
+  label: string,
+): { streamOptions: OptionsPatch } | undefined {
   switch (move) {
     case 'throw':
       throw scriptedError(label);
@@ -89,7 +92,11 @@ export function requestAnswer(move: RequestMove | undefined, label: string): { s
   }
 }
 
-export function payloadAnswer(move: PayloadMove | undefined, label: string, payload: unknown): { payload: unknown } | undefined {
+export function payloadAnswer(
+  move: PayloadMove | undefined,
+  label: string,
+  payload: unknown,
+): { payload: unknown } | undefined {
   if (move === 'throw') throw scriptedError(label);
   return move === 'replace' ? { payload: { ...(payload as object), label } } : undefined;
 }

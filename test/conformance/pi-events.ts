@@ -27,13 +27,33 @@ export function seePiEvent(event: AgentEvent | AgentHarnessEvent): SeenEvent | u
     case 'tool_execution_start':
       return { type: event.type, call: event.toolCallId, tool: event.toolName, args: plain(event.args) };
     case 'tool_execution_update':
-      return { type: event.type, call: event.toolCallId, tool: event.toolName, partialResult: plain(event.partialResult) };
+      return {
+        type: event.type,
+        call: event.toolCallId,
+        tool: event.toolName,
+        partialResult: plain(event.partialResult),
+      };
     case 'tool_execution_end':
-      return { type: event.type, call: event.toolCallId, tool: event.toolName, result: plain(event.result), isError: event.isError };
+      return {
+        type: event.type,
+        call: event.toolCallId,
+        tool: event.toolName,
+        result: plain(event.result),
+        isError: event.isError,
+      };
     case 'queue_update':
-      return { type: event.type, steer: texts(event.steer as never), followUp: texts(event.followUp as never), nextTurn: texts(event.nextTurn as never) };
+      return {
+        type: event.type,
+        steer: texts(event.steer as never),
+        followUp: texts(event.followUp as never),
+        nextTurn: texts(event.nextTurn as never),
+      };
     case 'abort':
-      return { type: event.type, clearedSteer: texts(event.clearedSteer as never), clearedFollowUp: texts(event.clearedFollowUp as never) };
+      return {
+        type: event.type,
+        clearedSteer: texts(event.clearedSteer as never),
+        clearedFollowUp: texts(event.clearedFollowUp as never),
+      };
     case 'settled':
       return { type: event.type, nextTurnCount: event.nextTurnCount };
     case 'save_point':

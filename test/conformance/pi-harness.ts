@@ -1,7 +1,7 @@
 import {
   AgentHarness,
-  type AgentHarnessOptions,
   type AgentHarnessEventResultMap,
+  type AgentHarnessOptions,
   InMemorySessionStorage,
   Session,
 } from '@earendil-works/pi-agent-core';
@@ -21,7 +21,9 @@ export const baseHeaders = { 'x-base': 'yes' };
 /** Plays a scenario of the harness layer on pi's AgentHarness. */
 export async function playOnPiHarness(scenario: Scenario, bare = false): Promise<Observation> {
   const setup = scenario.setup as Extract<Setup, { layer: 'harness' }>;
-  const storage = new InMemorySessionStorage({ metadata: { id: 'session', createdAt: '2026-01-01T00:00:00.000Z' } as never });
+  const storage = new InMemorySessionStorage({
+    metadata: { id: 'session', createdAt: '2026-01-01T00:00:00.000Z' } as never,
+  });
   const session = new Session(storage as never);
   const aborts: Promise<unknown>[] = [];
   const play: Play = new Play(scenario, async (action) => act(harness, action, aborts));
@@ -52,7 +54,9 @@ export async function playOnPiHarness(scenario: Scenario, bare = false): Promise
     await Promise.all(aborts.splice(0));
   }
   const entries = await session.getBranch();
-  const transcript = entries.map(({ id: _, parentId: __, ...entry }) => plain(entry) as Observation['transcript'][number]);
+  const transcript = entries.map(
+    ({ id: _, parentId: __, ...entry }) => plain(entry) as Observation['transcript'][number],
+  );
   return { transcript, requests: play.requests, calls: play.calls, events, ends, policyCalls: [] };
 }
 
@@ -90,7 +94,12 @@ async function act(harness: AgentHarness, action: Action, aborts: Promise<unknow
 
 type Answer<Name extends keyof AgentHarnessEventResultMap> = AgentHarnessEventResultMap[Name];
 
-function install(harness: AgentHarness, { handlers }: Extract<Setup, { layer: 'harness' }>, play: Play, bare: boolean): void {
+function install(
+  harness: AgentHarness,
+  { handlers }: Extract<Setup, { layer: 'harness' }>,
+  play: Play,
+  bare: boolean,
+): void {
   const range = (count: number) => Array.from({ length: count }, (_, handler) => handler);
   const all = {
     before_agent_start: range(handlers.before_agent_start),
@@ -110,9 +119,12 @@ function install(harness: AgentHarness, { handlers }: Extract<Setup, { layer: 'h
   }
   const { start, context, gate, result } = combine(play);
   // Bare, each handler is registered by itself; else one handler stands for all of an event.
-  const groups = (handlers: number[]) => (bare ? handlers.map((handler) => [handler]) : [handlers].filter(({ length }) => length > 0));
-  for (const group of groups(all.before_agent_start)) harness.on('before_agent_start', (event) => start(group, event) as never);
+  const groups = (handlers: number[]) =>
+    bare ? handlers.map((handler) => [handler]) : [handlers].filter(({ length }) => length > 0);
+  for (const group of groups(all.before_agent_start))
+    harness.on('before_agent_start', (event) => start(group, event) as never);
   for (const group of groups(all.context)) harness.on('context', (event) => context(group, event.messages) as never);
   for (const group of groups(all.tool_call)) harness.on('tool_call', (event) => gate(group, event));
-  for (const group of groups(all.tool_result)) harness.on('tool_result', (event) => result(group, event as never) as never);
+  for (const group of groups(all.tool_result))
+    harness.on('tool_result', (event) => result(group, event as never) as never);
 }

@@ -1,4 +1,9 @@
-import { type AgentContext, type AgentLoopConfig, type AgentMessage, runAgentLoop } from '@earendil-works/pi-agent-core';
+import {
+  type AgentContext,
+  type AgentLoopConfig,
+  type AgentMessage,
+  runAgentLoop,
+} from '@earendil-works/pi-agent-core';
 import { piStream, toModel } from './model.ts';
 import { image, text } from './moves.ts';
 import { plain, plainMessage } from './normal.ts';
@@ -11,7 +16,6 @@ import { baseSystemPrompt, type Scenario, type Setup } from './scenario.ts';
 import { playTools } from './tools.ts';
 
 type LoopSetup = Extract<Setup, { layer: 'loop' }>;
-
 
 /** Plays a scenario of the loop layer on pi's low-level loop, run after run over one list of messages. */
 export async function playOnPiLoop(scenario: Scenario, bare = false): Promise<Observation> {
@@ -26,8 +30,16 @@ export async function playOnPiLoop(scenario: Scenario, bare = false): Promise<Ob
   for (const [index, { prompt }] of scenario.runs.entries()) {
     controller = new AbortController();
     play.beginRun(index);
-    const user = { role: 'user', content: [...text(prompt.text), ...(prompt.image ? [image] : [])], timestamp: Date.now() };
-    const context: AgentContext = { systemPrompt: baseSystemPrompt, messages: [...messages], tools: playTools(() => play) };
+    const user = {
+      role: 'user',
+      content: [...text(prompt.text), ...(prompt.image ? [image] : [])],
+      timestamp: Date.now(),
+    };
+    const context: AgentContext = {
+      systemPrompt: baseSystemPrompt,
+      messages: [...messages],
+      tools: playTools(() => play),
+    };
     const added = await runAgentLoop(
       [user as AgentMessage],
       context,
@@ -44,7 +56,9 @@ export async function playOnPiLoop(scenario: Scenario, bare = false): Promise<Ob
     const last = added.findLast((message) => message.role === 'assistant');
     ends.push({ status: play.aborted ? 'aborted' : last?.stopReason === 'error' ? 'error' : 'done' });
   }
-  const transcript = messages.map((message) => plain({ type: 'message', message }) as Observation['transcript'][number]);
+  const transcript = messages.map(
+    (message) => plain({ type: 'message', message }) as Observation['transcript'][number],
+  );
   return { transcript, requests: play.requests, calls: play.calls, events, ends, policyCalls: policyCalls.map(plain) };
 }
 
@@ -89,7 +103,10 @@ export function loopHookOptions(play: Play | (() => Play), hooks: LoopSetup['hoo
       : {}),
     ...(hooks.afterToolCall
       ? {
-          afterToolCall: ({ toolCall, args, context, result, isError }: Call & { result: object; isError: boolean }, signal?: AbortSignal) =>
+          afterToolCall: (
+            { toolCall, args, context, result, isError }: Call & { result: object; isError: boolean },
+            signal?: AbortSignal,
+          ) =>
             of().result('afterToolCall', 0, toolCall.id, { toolCall, args, result, isError, ...seen(context, signal) }),
         }
       : {}),

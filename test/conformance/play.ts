@@ -74,7 +74,11 @@ export class Play {
     return answer;
   }
 
-  async context<Message extends object>(hook: string, handler: number, messages: Message[]): Promise<Message[] | undefined> {
+  async context<Message extends object>(
+    hook: string,
+    handler: number,
+    messages: Message[],
+  ): Promise<Message[] | undefined> {
     const script = this.beginRequest();
     const move = hook === 'convertToLlm' ? script?.context[1] : script?.context[handler];
     this.note(hook, handler, { messages: messages.map(plainMessage) }, move);
@@ -116,12 +120,23 @@ export class Play {
     const key = `${queue} ${this.place}`;
     const texts = this.aborted || this.polled.has(key) ? [] : (this.script?.[queue] ?? []);
     this.polled.add(key);
-    this.note(queue === 'steering' ? 'getSteeringMessages' : 'getFollowUpMessages', 0, {}, texts.length > 0 ? 'messages' : undefined);
+    this.note(
+      queue === 'steering' ? 'getSteeringMessages' : 'getFollowUpMessages',
+      0,
+      {},
+      texts.length > 0 ? 'messages' : undefined,
+    );
     return texts.map(moves.userMessage);
   }
 
   /** One execution of a tool. In a parallel batch it waits until the calls of lower rank have ended. */
-  async execute(id: string, name: string, params: unknown, signal: AbortSignal | undefined, onUpdate: (partial: object) => void) {
+  async execute(
+    id: string,
+    name: string,
+    params: unknown,
+    signal: AbortSignal | undefined,
+    onUpdate: (partial: object) => void,
+  ) {
     if (signal?.aborted) throw new Error('Operation aborted');
     const call = callAt(this.scenario, id);
     this.entered.set(id, signal);
@@ -216,7 +231,10 @@ export class Play {
 
   private isSequential(id: string): boolean {
     const { setup } = this.scenario;
-    return (setup.layer === 'loop' && setup.toolExecution === 'sequential') || this.batchOf(id).some(({ call }) => call.tool === 'one_by_one');
+    return (
+      (setup.layer === 'loop' && setup.toolExecution === 'sequential') ||
+      this.batchOf(id).some(({ call }) => call.tool === 'one_by_one')
+    );
   }
 
   private end(id: string): PromiseWithResolvers<void> {

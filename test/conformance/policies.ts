@@ -1,5 +1,10 @@
 import { defineQuery, setHandler, workflowInfo } from '@temporalio/workflow';
-import { type AgentLoopTurnUpdate, definePolicy, type Policy, type ShouldStopAfterTurnContext } from 'everturn/workflows';
+import {
+  type AgentLoopTurnUpdate,
+  definePolicy,
+  type Policy,
+  type ShouldStopAfterTurnContext,
+} from 'everturn/workflows';
 import { marksOf, nextTurnOf, type PolicyCall, type PolicyMoment, policyCall } from './policy-script.ts';
 import { agentName, type LoopHook, loopHooks, policyKinds } from './scenario.ts';
 
@@ -39,7 +44,10 @@ for (const policy of policyKinds) {
   for (const toolExecution of ['parallel', 'sequential'] as const) {
     for (let bits = 0; bits < 2 ** loopHooks.length; bits++) {
       const hooks = Object.fromEntries(loopHooks.map((hook, bit) => [hook, (bits & (2 ** bit)) !== 0]));
-      definePolicy(agentName({ layer: 'loop', toolExecution, hooks: hooks as Record<LoopHook, boolean>, policy }), answers);
+      definePolicy(
+        agentName({ layer: 'loop', toolExecution, hooks: hooks as Record<LoopHook, boolean>, policy }),
+        answers,
+      );
     }
   }
 }

@@ -42,16 +42,20 @@ export function marksOf(content: unknown): Marks {
 }
 
 /** The moment as it is now: pi's lists go on growing. */
-export function policyCall(hook: PolicyCall['hook'], { message, toolResults, context, newMessages }: PolicyMoment): PolicyCall {
+export function policyCall(
+  hook: PolicyCall['hook'],
+  { message, toolResults, context, newMessages }: PolicyMoment,
+): PolicyCall {
   const { systemPrompt, messages } = context;
   const moment = { message, toolResults, context: { systemPrompt, messages }, newMessages };
   return { hook, moment: JSON.parse(JSON.stringify(moment)) as PolicyMoment };
 }
 
 /** What prepareNextTurn answers; the model as "provider/id". */
-export function nextTurnOf<Context extends PolicyMoment['context']>(
-  moment: { message: { content: unknown }; context: Context },
-): { context?: Context; model?: string; level?: string } | undefined {
+export function nextTurnOf<Context extends PolicyMoment['context']>(moment: {
+  message: { content: unknown };
+  context: Context;
+}): { context?: Context; model?: string; level?: string } | undefined {
   const { model, level, keep, prompt } = marksOf(moment.message.content);
   const { systemPrompt, messages } = moment.context;
   const context = {

@@ -3,7 +3,8 @@ import type { ConformanceReport } from './conformance.ts';
 /** The report for people. */
 export function reportText(report: ConformanceReport): string {
   const { scenarios, agree, seed, seconds, differencesUsed, features, missing, disturbed, failure } = report;
-  const table = (counts: Record<string, number>) => Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(6)}  ${name}`);
+  const table = (counts: Record<string, number>) =>
+    Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(6)}  ${name}`);
   return [
     `${agree} of ${scenarios} scenarios agree with pi 0.83.0 (seed ${seed}, ${seconds} s${disturbed > 0 ? `, ${disturbed} plays repeated` : ''}).`,
     '',
@@ -17,7 +18,7 @@ export function reportText(report: ConformanceReport): string {
       ? []
       : [
           '',
-          `They disagree. Again: --seed ${failure.seed} (path ${failure.path})`,
+          `They disagree. Again: --seed ${failure.seed} --path ${failure.path}`,
           JSON.stringify(failure.scenario),
           failure.difference,
         ]),
@@ -25,8 +26,24 @@ export function reportText(report: ConformanceReport): string {
 }
 
 /** What programs read: one line. */
-export function reportLine({ scenarios, agree, seed, seconds, differencesUsed, missing, failure }: ConformanceReport): string {
-  return JSON.stringify({ scenarios, agree, seed, seconds, differencesUsed, missing, ...(failure === undefined ? {} : { failure }) });
+export function reportLine({
+  scenarios,
+  agree,
+  seed,
+  seconds,
+  differencesUsed,
+  missing,
+  failure,
+}: ConformanceReport): string {
+  return JSON.stringify({
+    scenarios,
+    agree,
+    seed,
+    seconds,
+    differencesUsed,
+    missing,
+    ...(failure === undefined ? {} : { failure }),
+  });
 }
 
 export function isPassed({ scenarios, agree, missing }: ConformanceReport): boolean {

@@ -22,7 +22,13 @@ export type Rule = (sides: Sides) => void;
 // Each rule may rely on what those before it have made alike.
 const rules: readonly Rule[] = [shims, hookThrows, aborts, hookOrder, eventPlaces];
 
-const harnessEvents: ReadonlySet<string> = new Set(['queue_update', 'save_point', 'settled', 'abort', 'after_provider_response']);
+const harnessEvents: ReadonlySet<string> = new Set([
+  'queue_update',
+  'save_point',
+  'settled',
+  'abort',
+  'after_provider_response',
+]);
 
 /** Applies the numbered differences. The observations are not changed. */
 export function applyDifferences(
@@ -37,7 +43,8 @@ export function applyDifferences(
   };
   const sides: Sides = { scenario, pi: prepared(pi), everturn: prepared(everturn), use: (number) => used.add(number) };
   // pi's loop knows nothing of what the harness tells.
-  if (scenario.setup.layer === 'loop') sides.everturn.events = sides.everturn.events.filter(({ type }) => !harnessEvents.has(type));
+  if (scenario.setup.layer === 'loop')
+    sides.everturn.events = sides.everturn.events.filter(({ type }) => !harnessEvents.has(type));
   for (const rule of rules) rule(sides);
   for (const call of [...sides.pi.calls, ...sides.everturn.calls]) delete call.aborted;
   const { transcript, requests, calls, events, ends, policyCalls } = sides.everturn;

@@ -116,7 +116,14 @@ export interface RunScript {
 }
 
 /** Places inside a run where something may be done. */
-export const actionPlaces = ['hook before the request', 'before the first token', 'stream', 'gate', 'tool', 'result hook'] as const;
+export const actionPlaces = [
+  'hook before the request',
+  'before the first token',
+  'stream',
+  'gate',
+  'tool',
+  'result hook',
+] as const;
 export type ActionPlace = (typeof actionPlaces)[number];
 
 export interface Scenario {

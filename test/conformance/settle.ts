@@ -14,7 +14,11 @@ const maxLengthStops = 2;
  */
 export function settle({ setup, level, runs }: Omit<Scenario, 'runs'> & { runs: RawRun[] }): Scenario {
   const number = counter();
-  return { setup, level, runs: runs.map((run, index) => numberTexts(settleRun(run, setup, index === runs.length - 1), index, number)) };
+  return {
+    setup,
+    level,
+    runs: runs.map((run, index) => numberTexts(settleRun(run, setup, index === runs.length - 1), index, number)),
+  };
 }
 
 function settleRun({ abort, ...run }: RawRun, setup: Setup, last: boolean): RunScript {
@@ -87,10 +91,13 @@ function harnessTurn(turn: TurnScript, { handlers }: Extract<Setup, { layer: 'ha
 
 /** In the loop the queues are hooks, and policies are asked; settings and signals belong to the harness. */
 function loopTurn(turn: TurnScript, { hooks, policy }: Extract<Setup, { layer: 'loop' }>): TurnScript {
-  const aborts = (actions: Action[], when = true) => (when ? actions.filter((action) => action.do === 'abort').slice(0, 1) : []);
+  const aborts = (actions: Action[], when = true) =>
+    when ? actions.filter((action) => action.do === 'abort').slice(0, 1) : [];
   const { stop, ...prepared } = turn.policy;
   // The first move is transformContext's, the second convertToLlm's. Neither may throw, says their contract.
-  const [transform = 'nothing', convert = 'nothing'] = turn.context.map((move) => (move === 'throw' ? 'nothing' : move));
+  const [transform = 'nothing', convert = 'nothing'] = turn.context.map((move) =>
+    move === 'throw' ? 'nothing' : move,
+  );
   return {
     ...turn,
     context: [hooks.transformContext ? transform : 'nothing', hooks.convertToLlm ? convert : 'nothing'],
@@ -118,8 +125,11 @@ function loopTurn(turn: TurnScript, { hooks, policy }: Extract<Setup, { layer: '
 
 /** Ranks are unique; where the batch may run one by one, they follow the source. */
 function ranked(calls: CallScript[], setup: Setup): CallScript[] {
-  const sequential = (setup.layer === 'loop' && setup.toolExecution === 'sequential') || calls.some(({ tool }) => tool === 'one_by_one');
-  const order = calls.map((call, index) => ({ index, rank: sequential ? index : call.rank })).sort((a, b) => a.rank - b.rank || a.index - b.index);
+  const sequential =
+    (setup.layer === 'loop' && setup.toolExecution === 'sequential') || calls.some(({ tool }) => tool === 'one_by_one');
+  const order = calls
+    .map((call, index) => ({ index, rank: sequential ? index : call.rank }))
+    .sort((a, b) => a.rank - b.rank || a.index - b.index);
   return calls.map((call, index) => ({ ...call, rank: order.findIndex((place) => place.index === index) }));
 }
 
@@ -162,7 +172,8 @@ function abortedTurn(turn: TurnScript): TurnScript {
     return actions.slice(0, at + 1);
   };
   const inGate = turn.calls.some((call) => call.inGate.some((action) => action.do === 'abort'));
-  const calm = <Move extends string>(moves: Move[]) => moves.map((move) => (move === 'throw' ? ('nothing' as Move) : move));
+  const calm = <Move extends string>(moves: Move[]) =>
+    moves.map((move) => (move === 'throw' ? ('nothing' as Move) : move));
   return {
     ...turn,
     stop: 'normal',

@@ -2,4 +2,5 @@
 export * from 'everturn/workflows';
 
 import '../conformance/policies.ts';
+import '../hooks/policies.ts';
 import '../loop/policies.ts';

@@ -5,6 +5,7 @@ import { type Caller, withCaller } from '../../hooks/current-signal.ts';
 import { NonRetryableHookError, normalizeHookError } from '../../hooks/errors.ts';
 import type { HookSettings } from '../../hooks/types.ts';
 import type { Effect } from '../effect.ts';
+import { raceGrace } from '../grace.ts';
 
 const defaultAttempts = 3;
 const defaultDelayMs = 100;
@@ -98,7 +99,12 @@ async function attempt<Value>(
   const { attempts = defaultAttempts, delayMs = defaultDelayMs } = hook.settings ?? {};
   for (let tried = 1; ; tried++) {
     try {
-      return { answer: { value: await withCaller(callerOf(effect), async () => hook.call()) }, attempts: tried };
+      const ended = await raceGrace(
+        withCaller(callerOf(effect), async () => hook.call()),
+        effect,
+      );
+      if (ended.kind === 'returned') return { answer: { value: ended.value }, attempts: tried };
+      throw ended.kind === 'threw' ? ended.error : new Error(`Hook ${hook.hook} did not return after its signal.`);
     } catch (error) {
       // A worker that stops leaves the question to the next attempt of the effect; an abort wants no second try.
       const stopped = effect.stopReason();

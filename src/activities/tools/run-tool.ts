@@ -4,6 +4,7 @@ import { RetryableToolError, type Tool, type ToolContext, type ToolReturn } from
 import { errorText } from '../../common/errors.ts';
 import type { ToolOutcome, ToolOutcomeKind } from '../../common/events.ts';
 import { contentSchema, utf8Length } from '../../common/messages.ts';
+import { raceGrace } from '../grace.ts';
 import { textOutcome } from './outcome.ts';
 
 /** Bytes of JSON that a result may have: it goes into every later request. */
@@ -41,7 +42,7 @@ export interface StopSource {
 export async function runTool(tool: Tool, args: unknown, context: ToolContext, stop: StopSource): Promise<Executed> {
   for (let attempt = 1; ; attempt++) {
     const running = tool.execute(args, context);
-    const ended = await raceStop(running, stop);
+    const ended = await raceGrace(running, stop);
     if (ended.kind === 'left') {
       const { outcome, text } = stop.reason();
       return { ...failure(outcome, `${text}, outcome unknown: the tool did not stop.`), late: running };
@@ -58,30 +59,6 @@ export async function runTool(tool: Tool, args: unknown, context: ToolContext, s
     // What a tool throws because it was stopped says that it was aborted, not by what.
     return failure(outcome, outcome === 'aborted' ? errorText(error) : `${text}: ${errorText(error)}`);
   }
-}
-
-type Ended = { kind: 'returned'; value: ToolReturn } | { kind: 'threw'; error: unknown } | { kind: 'left' };
-
-async function raceStop(running: Promise<ToolReturn>, stop: StopSource): Promise<Ended> {
-  const settled = running.then(
-    (value): Ended => ({ kind: 'returned', value }),
-    (error: unknown): Ended => ({ kind: 'threw', error }),
-  );
-  const finished = new AbortController();
-  try {
-    return await Promise.race([settled, leftBehind(stop, finished.signal)]);
-  } finally {
-    finished.abort();
-  }
-}
-
-async function leftBehind(stop: StopSource, finished: AbortSignal): Promise<Ended> {
-  await new Promise<void>((resolve) => {
-    if (stop.signal.aborted) resolve();
-    else stop.signal.addEventListener('abort', () => resolve(), { once: true, signal: finished });
-  });
-  await delay(stop.graceMs, undefined, { signal: finished, ref: false }).catch(() => {});
-  return { kind: 'left' };
 }
 
 /** `who` made the result: what is wrong with it is told in that name. */

@@ -23,18 +23,23 @@ export const aborts: Rule = (sides) => {
     if (addResults(messages)) use(12);
   });
   addToTranscript(sides);
-  for (const { moment } of pi.policyCalls as unknown as { moment: { toolResults: Message[]; context: { messages: Message[] } } }[]) {
+  for (const { moment } of pi.policyCalls as unknown as {
+    moment: { toolResults: Message[]; context: { messages: Message[] } };
+  }[]) {
     const results = trailingResults(moment.context.messages);
     if (results.length > moment.toolResults.length) moment.toolResults = results;
   }
   pi.events = calmBatches(addEvents(pi.events));
   everturn.events = calmBatches(everturn.events);
-  const executed = new Set(pi.calls.flatMap(({ hook, call }) => (hook === 'execute' && call !== undefined ? [call] : [])));
+  const executed = new Set(
+    pi.calls.flatMap(({ hook, call }) => (hook === 'execute' && call !== undefined ? [call] : [])),
+  );
   pi.calls = pi.calls.filter(({ hook, run, turn, call, aborted }) => {
     if (!aborted) return true;
     if (hook === 'getSteeringMessages' || hook === 'getFollowUpMessages') return drop(use, 5);
     if (requestHooks.has(hook) && turn >= (scenario.runs[run]?.turns.length ?? 0)) return drop(use, 52);
-    if ((hook === 'tool_result' || hook === 'afterToolCall') && call !== undefined && !executed.has(call)) return drop(use, 12);
+    if ((hook === 'tool_result' || hook === 'afterToolCall') && call !== undefined && !executed.has(call))
+      return drop(use, 12);
     return true;
   });
 };
@@ -45,7 +50,14 @@ function drop(use: Sides['use'], number: number): false {
 }
 
 function abortedResult(id: string, toolName: string): Message {
-  const result = { content: [{ text: abortedText, type: 'text' }], details: {}, isError: true, role: 'toolResult', toolCallId: id, toolName };
+  const result = {
+    content: [{ text: abortedText, type: 'text' }],
+    details: {},
+    isError: true,
+    role: 'toolResult',
+    toolCallId: id,
+    toolName,
+  };
   return result as unknown as Message;
 }
 
@@ -80,7 +92,7 @@ function addToTranscript({ pi, use }: Sides): void {
     const next = entries[index + 1];
     const role = (item: typeof next) => (item?.message as Message | undefined)?.role;
     if (role(entry) !== 'toolResult' && role(entry) !== 'assistant') continue;
-    if (role(next) === 'toolResult' || next === undefined) continue;
+    if (role(next) === 'toolResult') continue;
     const begin = pi.transcript.findLastIndex((item) => role(item) === 'assistant');
     const messages = pi.transcript.slice(begin).map(({ message }) => message as unknown as Message);
     const [reply] = messages;
@@ -110,7 +122,12 @@ function addEvents(events: readonly SeenEvent[]): SeenEvent[] {
       const tool = toolNameOf(message, id);
       const result = { content: [{ text: abortedText, type: 'text' }], details: {} };
       return [
-        { type: 'tool_execution_start', call: id, tool, args: blocks.find((block) => block.id === id)?.arguments ?? null },
+        {
+          type: 'tool_execution_start',
+          call: id,
+          tool,
+          args: blocks.find((block) => block.id === id)?.arguments ?? null,
+        },
         { type: 'tool_execution_end', call: id, tool, result, isError: true },
         { type: 'message', message: abortedResult(id, tool) as unknown as Plain, updates: [] },
       ];

@@ -5,14 +5,38 @@ import { byRun, messageOf } from './walk.ts';
 const settings: ReadonlySet<string> = new Set(['model_update', 'thinking_level_update', 'tools_update']);
 
 /**
- * Where events stand in the log: 53, a change of settings during a turn is told at the turn's end, where its entry is; 54,
+ * Where events stand in the log: 35, updates of a tool are live and have no place there, so here they stand right before
+ * its end; 53, a change of settings during a turn is told at the turn's end, where its entry is; 54,
  * after_provider_response stands right before the reply; 55, what a run's first drain took is told before agent_start.
  */
 export const eventPlaces: Rule = ({ pi, use }) => {
   pi.events = byRun(pi.events).flatMap((run) =>
-    firstDrain(settingsAtTurnEnd(responseBeforeReply(run, () => use(54)), () => use(53)), () => use(55)),
+    updatesAtEnd(
+      firstDrain(
+        settingsAtTurnEnd(
+          responseBeforeReply(run, () => use(54)),
+          () => use(53),
+        ),
+        () => use(55),
+      ),
+      () => use(35),
+    ),
   );
 };
+
+function updatesAtEnd(run: SeenEvent[], used: () => void): SeenEvent[] {
+  const waiting: SeenEvent[] = [];
+  return run.flatMap((event) => {
+    if (event.type === 'tool_execution_update') {
+      waiting.push(event);
+      return [];
+    }
+    if (waiting.length === 0) return [event];
+    if (event.type === 'tool_execution_end' && event.call === waiting[0]?.call) return [...waiting.splice(0), event];
+    used();
+    return [event];
+  });
+}
 
 function settingsAtTurnEnd(run: SeenEvent[], used: () => void): SeenEvent[] {
   const begin = run.findIndex(({ type }) => type === 'agent_start');

@@ -18,7 +18,9 @@ export const hookOrder: Rule = ({ scenario, pi, everturn, use }) => {
     if (first === undefined) continue;
     if (context.at(-1)?.move === 'throw') {
       const count = everturn.calls.length;
-      everturn.calls = everturn.calls.filter(({ hook, run, turn }) => hook !== 'before_provider_request' || run !== first.run || turn !== first.turn);
+      everturn.calls = everturn.calls.filter(
+        ({ hook, run, turn }) => hook !== 'before_provider_request' || run !== first.run || turn !== first.turn,
+      );
       if (everturn.calls.length < count) use(45);
     }
     if (asked.length === 0 || context.length === 0) continue;

@@ -30,7 +30,13 @@ export const hookThrows: Rule = ({ scenario, pi, everturn, use }) => {
     const end = run.find(({ type }) => type === 'agent_end');
     const messages = run.flatMap((event) => messageOf(event) ?? []);
     const [only] = (end?.messages ?? []) as unknown as Message[];
-    if (end === undefined || messages.length === 1 || (end.messages as Plain[]).length !== 1 || only?.stopReason !== 'error') continue;
+    if (
+      end === undefined ||
+      messages.length === 1 ||
+      (end.messages as Plain[]).length !== 1 ||
+      only?.stopReason !== 'error'
+    )
+      continue;
     end.messages = messages as unknown as Plain;
     use(39);
   }
@@ -42,8 +48,8 @@ function addLostRun(pi: Observation, everturn: Observation, cause: string): void
   const entries = everturn.transcript.slice(had);
   // The texts are checked against what pi was told to say: its last queue_update, and the prompt that it rejected.
   const users = entries.slice(0, -1).map(({ message }) => message as unknown as Message);
-  const expected = [...drained(pi.events), pi.calls.findLast(({ hook }) => hook === 'before_agent_start')].map((item) =>
-    typeof item === 'object' && item !== null && 'seen' in item ? promptContent(item.seen) : item,
+  const expected = [...drained(pi.events), pi.calls.findLast(({ hook }) => hook === 'before_agent_start')].map(
+    (item) => (typeof item === 'object' && item !== null && 'seen' in item ? promptContent(item.seen) : item),
   );
   if (JSON.stringify(users.map(({ content }) => content)) !== JSON.stringify(expected)) return;
   const failure = entries.at(-1)?.message as unknown as Message;
