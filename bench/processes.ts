@@ -21,8 +21,8 @@ export interface BenchProcess {
   has(what: string, sessionId: string): boolean;
   /** What it found out, when it has. */
   result<T>(): Promise<T>;
-  /** Ends it as a power cut would. Returns the time right before. */
-  kill9(): number;
+  /** Ends it as a power cut would, and returns the time right before once it is gone. */
+  kill9(): Promise<number>;
   /** Ends it in good order, and returns when it is gone. */
   stop(): Promise<void>;
 }
@@ -61,9 +61,11 @@ export async function startProcess(program: URL, config: object): Promise<BenchP
     noted: (what, sessionId) => until(`${what} of ${sessionId}`, () => find(what, sessionId)),
     has: (what, sessionId) => find(what, sessionId) !== undefined,
     result: async <T>() => (await until('its result', () => found)).result as T,
-    kill9: () => {
+    kill9: async () => {
       const at = Date.now();
+      const gone = once(child, 'exit');
       child.kill('SIGKILL');
+      await gone;
       return at;
     },
     stop: () => stop(child),

@@ -38,7 +38,7 @@ export async function recovery(): Promise<Figures> {
         const { idle, stuck } = await fill(client, queue, killed);
         const other = await start(false);
         await warmUp(client, queue, other);
-        const killedAt = killed.kill9();
+        const killedAt = await killed.kill9();
         const signalled = Promise.all(idle.map((session) => session.steer('1 turn, please.')));
         const handled = await latest(idle.map((session) => other.noted('model', session.sessionId)));
         await signalled;

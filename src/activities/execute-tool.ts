@@ -49,10 +49,11 @@ export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolRes
       start: startRecord(input.entryId, input.index, work.call),
     });
     if (claim.state === 'settled') return toResult(work, claim.settled);
-    const run = () => enter(work, tool, args.args, claim);
-    // With a hook to come the result is kept first: a worker that dies in the hook does not cost the execution.
-    const executed = await (hasResultHooks(agent) ? effect.once('executed', run) : run());
-    return settle(work, await patch(work, message, args.args as Record<string, unknown>, executed));
+    const run = async () =>
+      patch(work, message, args.args as Record<string, unknown>, await enter(work, tool, args.args, claim));
+    // The result is not kept before the hooks are through with it: what they are to take out of it must not reach the disk.
+    // A worker that dies in a result hook is one that died in the tool.
+    return settle(work, await (hasResultHooks(agent) ? effect.once('patched', run) : run()));
   });
 }
 
@@ -85,8 +86,8 @@ async function enter(work: Work, tool: Tool, args: unknown, claim: Open): Promis
     throw new EverturnError('cancelled', `The worker stopped while ${tool.name} ran.`, { retryable: true });
   }
   void executed.late?.then(
-    (late) => keepLate(runtime, effect.fence.sessionId, input, { result: late as unknown as Json }),
-    (error: unknown) => keepLate(runtime, effect.fence.sessionId, input, { error: errorText(error) }),
+    (late) => keepLate(runtime, effect.fence.sessionId, input, lateOf(work, { result: late as unknown as Json })),
+    (error: unknown) => keepLate(runtime, effect.fence.sessionId, input, lateOf(work, { error: errorText(error) })),
   );
   return { outcome: executed.outcome, result: executed.result, isError: executed.isError };
 }
@@ -210,6 +211,12 @@ function toResult({ input, call }: Work, settled: SettledCall): ToolResult {
     ...(usage === undefined ? {} : { usage: toTotals(usage) }),
     ...(input.wantMessage ? { toolResult: toResultMessage(call, settled) } : {}),
   };
+}
+
+/** No result hook sees a late result, so with such hooks only the fact is kept. */
+function lateOf({ agent }: Work, late: { result: Json } | { error: string }): Json {
+  if (!hasResultHooks(agent)) return late;
+  return { withheld: 'error' in late ? 'error' : 'result' };
 }
 
 async function keepLate(runtime: Runtime, sessionId: string, input: ToolInput, late: Json): Promise<void> {

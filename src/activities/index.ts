@@ -6,6 +6,7 @@ import { beforeToolCall } from './before-tool-call.ts';
 import { loadContext, pollQueueHook, saveContext } from './context.ts';
 import { toFailure } from './effect.ts';
 import { executeTool } from './execute-tool.ts';
+import { inputDigest } from './input-digest.ts';
 import { checkModel, openSession } from './open-session.ts';
 import type { Runtime } from './runtime.ts';
 import { streamAssistantResponse } from './stream-assistant-response.ts';
@@ -15,16 +16,22 @@ export function createActivities(runtime: Runtime): Effects & LocalEffects {
   return {
     openSession: (input) => openSession(runtime, input),
     streamAssistantResponse: (input) => streamAssistantResponse(runtime, input),
-    beforeAgentStart: (input) => beforeAgentStart(runtime, input),
+    beforeAgentStart: (input) => told(input, beforeAgentStart(runtime, input)),
     expandPrompt: (input) => typed(expandPrompt(runtime, input)),
-    beforeToolCall: (input) => beforeToolCall(runtime, input),
-    executeTool: (input) => executeTool(runtime, input),
+    beforeToolCall: (input) => told(input, beforeToolCall(runtime, input)),
+    executeTool: (input) => told(input, executeTool(runtime, input)),
     pollQueueHook: (input) => pollQueueHook(runtime, input),
     loadContext: (input) => loadContext(runtime, input),
     saveContext: (input) => saveContext(runtime, input),
     checkModel: (input) => typed(checkModel(runtime, input)),
-    append: (input) => append(runtime, input),
+    append: (input) => told(input, append(runtime, input)),
   };
+}
+
+/** What a local activity was given is not in history: a replay compares it by this digest (`replayHistory`). */
+async function told<T extends object>(input: unknown, result: Promise<T>): Promise<T> {
+  const value = await result;
+  return Context.current().info.isLocal ? { ...value, inputDigest: inputDigest(input) } : value;
 }
 
 /** For effects that write nothing. */

@@ -4,7 +4,8 @@ import type { Store } from '../store/types.ts';
 
 /** Payloads from this size on travel by digest. */
 const claimCheckBytes = 32 * 1024;
-const encoding = 'everturn/claim';
+/** The encoding of a payload that is in the store. */
+export const claimEncoding = 'everturn/claim';
 const wrapped = 'claimed-encoding';
 
 type Blobs = Pick<Store, 'putBlob' | 'getBlob'>;
@@ -35,14 +36,14 @@ export class ClaimCheckCodec implements PayloadCodec {
     const digest = createHash('sha256').update(data).digest('hex');
     await this.blobs.putBlob(digest, data);
     return {
-      metadata: { ...metadata, [wrapped]: metadata?.encoding ?? bytes('json/plain'), encoding: bytes(encoding) },
+      metadata: { ...metadata, [wrapped]: metadata?.encoding ?? bytes('json/plain'), encoding: bytes(claimEncoding) },
       data: bytes(digest),
     };
   }
 
   private async decodeOne(payload: Payload): Promise<Payload> {
     const { data, metadata } = payload;
-    if (metadata?.encoding === undefined || text(metadata.encoding) !== encoding) return payload;
+    if (metadata?.encoding === undefined || text(metadata.encoding) !== claimEncoding) return payload;
     const digest = text(data ?? bytes(''));
     const stored = /^[0-9a-f]{64}$/.test(digest) ? await this.blobs.getBlob(digest) : undefined;
     if (stored === undefined) return malformed(`payload ${digest.slice(0, 64)} is not in the store`);

@@ -19,6 +19,9 @@ export type {
 } from './provider-server.ts';
 /** For what lies below the model interface: HTTP errors, broken streams, headers, payloads on the wire. */
 export { startProviderServer } from './provider-server.ts';
+export type { ReplayOptions, ReplayResult, SessionHistory } from './replay.ts';
+/** For changes of policies: whether sessions that are going on would still do what they did. */
+export { replayHistories, replayHistory } from './replay.ts';
 export type {
   ScriptedCall,
   ScriptedModel,

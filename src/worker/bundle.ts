@@ -17,13 +17,18 @@ const ownWorkflows = fileURLToPath(new URL(`../workflows/index.${extension}`, im
  * where many workers start: bundling takes 1 to 2 s.
  * @throws EverturnError `invalid_config` when the code imports what a workflow may not
  */
-export async function bundleWorkflows(options: { workflowsPath?: string } = {}): Promise<{ code: string }> {
+export async function bundleWorkflows(
+  options: { workflowsPath?: string } = {},
+  /** @internal Modules with workflow interceptors. */
+  workflowInterceptorModules: string[] = [],
+): Promise<{ code: string }> {
   const workflowsPath = options.workflowsPath ?? ownWorkflows;
   const printed: string[] = [];
   try {
     return await bundleWorkflowCode({
       workflowsPath,
       payloadConverterPath,
+      workflowInterceptorModules,
       // What webpack says goes into the error, in short.
       logger: new DefaultLogger('ERROR', ({ message }) => printed.push(message)),
       // The bundle resolves packages as this process does: with the sources of this repository, or with what is installed.

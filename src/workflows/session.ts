@@ -13,7 +13,7 @@ import { effects } from './activities.ts';
 import { flushEvents } from './append.ts';
 import { errorInfoOf, failureOf } from './failures.ts';
 import { installHandlers } from './handlers.ts';
-import { hasQueued, hasRunRequest, takeRunRequest } from './queues.ts';
+import { beginAbort, hasQueued, hasRunRequest, takeRunRequest } from './queues.ts';
 import { executeRun, RollOver } from './run.ts';
 import { adoptOpened, carryOf, newRun, newState, openedOf, type SessionState } from './state.ts';
 
@@ -71,7 +71,11 @@ async function serve(state: SessionState): Promise<void> {
   for (;;) {
     if (state.run === null) {
       const request = takeRunRequest(state);
-      if (request !== undefined) state.run = newRun(request);
+      if (request !== undefined) {
+        state.run = newRun(request);
+        // What waits in the queues goes with it, as when a run is aborted that has begun.
+        if (request.aborted) beginAbort(state, state.run);
+      }
     }
     if (state.run !== null) {
       await executeRun(state, state.run);

@@ -160,7 +160,7 @@ export function newRun(request: RunRequest): RunState {
     token: request.token,
     turn: 0,
     pending: request.messages,
-    aborting: request.aborted ?? false,
+    aborting: false,
     cleared: { steer: [], followUp: [] },
     closing: false,
     lengthStops: 0,

@@ -1,5 +1,6 @@
 import { type Agent, defineAgent } from '../../src/agent/agent.ts';
 import { fromPiTool } from '../../src/agent/pi-tool.ts';
+import { resources } from './moves.ts';
 import { baseHeaders } from './pi-harness.ts';
 import { loopHookOptions } from './pi-loop.ts';
 import type { Play } from './play.ts';
@@ -17,6 +18,7 @@ export function playAgent(setup: Setup, playOf: () => Play): Agent {
     systemPrompt: baseSystemPrompt,
     tools: playTools(playOf).map((tool) => fromPiTool(tool, { replay: 'never' })),
     streamOptions: { headers: baseHeaders },
+    resources,
     lingerMs: 600_000,
   };
   if (setup.layer === 'harness') {

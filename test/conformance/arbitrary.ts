@@ -111,7 +111,11 @@ const start = fc.record({
 
 const run: fc.Arbitrary<RawRun> = fc.record({
   before: actions(idleAction, 6),
-  prompt: fc.record({ text: fc.constant(''), image: rarely(9) }),
+  prompt: fc.record({
+    text: fc.constant(''),
+    image: rarely(9),
+    by: mostly('text' as const, ['skill', 'template'] as const, 3),
+  }),
   start: pair(start),
   turns: fc.array(turn, { minLength: 1, maxLength: 3 }),
   abort: mostly('nowhere' as const, actionPlaces, 2),

@@ -41,7 +41,7 @@ export function scenario(
     level: 'off',
     runs: runs.map(({ turns = [], ...run }, index) => ({
       before: [],
-      prompt: { text: `prompt ${index}`, image: false },
+      prompt: { text: `prompt ${index}`, image: false, by: 'text' },
       start: [],
       ...run,
       turns: turns.map(turn),
@@ -68,7 +68,7 @@ function turn(script: Partial<TurnScript>): TurnScript {
   };
 }
 
-export function call(script: Partial<CallScript> = {}): CallScript {
+function call(script: Partial<CallScript> = {}): CallScript {
   return {
     tool: 'echo',
     args: 'valid',

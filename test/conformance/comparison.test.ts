@@ -7,15 +7,12 @@ import type { EverturnObservation } from './everturn-play.ts';
 import { same } from './normal.ts';
 import type { Observation } from './observation.ts';
 import { collapse } from './pi-events.ts';
-import type { Scenario } from './scenario.ts';
+import { allLoopHooks, type Scenario } from './scenario.ts';
 
 // A comparison that accepts everything proves nothing: whatever is broken on one side must be noticed.
 
 const observed = harness({ before_agent_start: 1, context: 1, tool_call: 1, tool_result: 1 }, { steeringMode: 'all' });
-const looped = loop(
-  { beforeToolCall: true, afterToolCall: true, transformContext: true, queueHooks: true },
-  { policy: 'both' },
-);
+const looped = loop(allLoopHooks(true), { policy: 'both' });
 const stage = useStage(observed, looped);
 
 const scripts: Record<string, Scenario> = {

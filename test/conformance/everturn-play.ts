@@ -8,7 +8,7 @@ import { currentSignal } from '../../src/hooks/current-signal.ts';
 import { readWholeLog } from '../support/transcript.ts';
 import { seeEverturnEvent } from './everturn-events.ts';
 import type { EverturnStage } from './everturn-stage.ts';
-import { image, text } from './moves.ts';
+import { image, templateArgs, text } from './moves.ts';
 import { plain } from './normal.ts';
 import type { Observation, RunEnd } from './observation.ts';
 import { fired, Play } from './play.ts';
@@ -35,6 +35,7 @@ export class EverturnPlay {
   private readonly sessionId: string;
   private queueUpdates = 0;
   private changed = Promise.withResolvers<void>();
+  private closed = Promise.withResolvers<void>();
 
   constructor(stage: EverturnStage, scenario: Scenario, sessionId: string) {
     this.stage = stage;
@@ -48,6 +49,10 @@ export class EverturnPlay {
     this.queueUpdates += 1;
     this.changed.resolve();
     this.changed = Promise.withResolvers();
+  }
+
+  runClosed(): void {
+    this.closed.resolve();
   }
 
   /** Entries are named by run and turn, as calls of the script are. */
@@ -65,8 +70,10 @@ export class EverturnPlay {
       script.beginRun(index);
       ends.push(await this.runOnce(run, `run${index}`));
     }
-    const policyCalls = await this.policyCalls();
     const handle = stage.temporal.workflow.getHandle(sessionId);
+    const tasks = await this.workflowTasks();
+    const policyCalls = tasks.disturbed ? [] : await this.policyCalls();
+    for (const text of tasks.failures) ends.push({ status: 'a workflow task failed', thrown: text });
     await handle.terminate('the scenario is over').catch(() => undefined);
     const log = await readWholeLog(stage.store, sessionId);
     const deltas = await stage.store.readDeltas(sessionId, 0, maxDeltas);
@@ -80,18 +87,29 @@ export class EverturnPlay {
       ends,
       policyCalls: policyCalls.map(plain),
       features: [...script.features],
-      disturbed: attempts > effects,
+      disturbed: tasks.disturbed || attempts > effects,
     };
   }
 
   private async runOnce({ prompt }: RunScript, runId: string): Promise<RunEnd> {
+    this.closed = Promise.withResolvers();
+    const deadline = AbortSignal.timeout(runTimeoutMs);
     try {
-      await this.session.prompt(prompt.text, { runId, ...(prompt.image ? { images: [image] } : {}) });
-      const { status } = await this.session.result(runId, { signal: AbortSignal.timeout(runTimeoutMs) });
+      await this.open(prompt, runId);
+      // Sixteen sessions that all look into the store for their end would slow each other down.
+      await Promise.race([this.closed.promise, fired(deadline)]);
+      const { status } = await this.session.result(runId, { signal: deadline });
       return { status };
     } catch (error) {
       return { status: 'rejected', thrown: errorText(error) };
     }
+  }
+
+  private open({ text: instructions, image: withImage, by }: RunScript['prompt'], runId: string): Promise<unknown> {
+    if (by !== 'text') this.script.mark(`prompt by ${by}`);
+    if (by === 'skill') return this.session.skill('helper', instructions, { runId });
+    if (by === 'template') return this.session.promptFromTemplate('ask', templateArgs(instructions), { runId });
+    return this.session.prompt(instructions, { runId, ...(withImage ? { images: [image] } : {}) });
   }
 
   private async act(action: Action, signal: AbortSignal | undefined): Promise<void> {
@@ -142,6 +160,15 @@ export class EverturnPlay {
     if (!session?.leaf) return [];
     const { entries } = await store.readPath(this.sessionId, session.leaf);
     return entries.map(({ id: _, parentId: __, ...entry }) => plain(entry) as Observation['transcript'][number]);
+  }
+
+  /** A workflow task that fails is a defect, whatever its retry makes of it; one that timed out tells of a busy machine. */
+  private async workflowTasks(): Promise<{ failures: string[]; disturbed: boolean }> {
+    const { events } = await this.stage.temporal.workflow.getHandle(this.sessionId).fetchHistory();
+    const failures = (events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
+      failed ? [`${failed.cause}: ${failed.failure?.message}`] : [],
+    );
+    return { failures, disturbed: (events ?? []).some((event) => event.workflowTaskTimedOutEventAttributes) };
   }
 
   private async policyCalls(): Promise<PolicyCall[]> {

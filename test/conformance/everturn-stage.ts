@@ -106,7 +106,7 @@ function playIn(plays: ReadonlyMap<string, EverturnPlay>, sessionId: string): Pl
   return found.script;
 }
 
-/** Tells the plays what has become durable: the ends of calls and the changes of queues. */
+/** Tells the plays what has become durable: the ends of calls and of runs, and the changes of queues. */
 function observed(store: Store, plays: ReadonlyMap<string, EverturnPlay>): Store {
   return {
     ...store,
@@ -123,10 +123,11 @@ function observed(store: Store, plays: ReadonlyMap<string, EverturnPlay>): Store
   };
 }
 
-function tell(playing: EverturnPlay | undefined, { records = [], settle = [] }: Commit): void {
+function tell(playing: EverturnPlay | undefined, { records = [], settle = [], closeRun }: Commit): void {
   if (playing === undefined) return;
   for (const record of records) {
     if (record.kind === 'event' && record.event.type === 'queue_update') playing.queuesLogged();
   }
   for (const { entryId, index } of settle) playing.callEnded(entryId, index);
+  if (closeRun !== undefined) playing.runClosed();
 }

@@ -58,6 +58,7 @@ export const requiredFeatures: readonly string[] = [
   ...each('call of ', ['echo', 'alias', 'one_by_one', 'ghost']),
   ...['valid arguments', 'coerced arguments', 'extra arguments', 'invalid arguments'],
   ...['tool update', 'tool that throws', 'tool that terminates', 'thinking', 'throw of before_agent_start'],
+  ...['prompt by skill', 'prompt by template'],
   ...['steer', 'followUp', 'nextTurn', 'abort', 'setModel', 'setThinkingLevel', 'setActiveTools', 'setQueueMode'],
   ...each('message in ', actionPlaces),
   ...each('abort in ', actionPlaces),

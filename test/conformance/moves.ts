@@ -19,8 +19,20 @@ export const text = (value: string): Text[] => [{ type: 'text', text: value }];
 export const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' };
 export const userMessage = (value: string) => ({ role: 'user' as const, content: text(value), timestamp: 1 });
 
+/** What prompts by name are made from. */
+export const resources = {
+  skills: [
+    { name: 'helper', description: 'Helps.', content: 'Help well.\nThen stop.', filePath: '/skills/helper/SKILL.md' },
+  ],
+  promptTemplates: [
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: pi's own placeholders
+    { name: 'ask', description: 'Asks.', content: 'Ask $1 and $2 of $ARGUMENTS; ${@:2} ${@:1:1} $3 $@' },
+  ],
+};
+export const templateArgs = (prompt: string) => [prompt, 'for $1 more'];
+
 /** Thrown by hooks of the script. */
-export function scriptedError(where: string): Error {
+function scriptedError(where: string): Error {
   return new Error(`scripted in ${where}`);
 }
 

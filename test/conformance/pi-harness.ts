@@ -6,7 +6,7 @@ import {
   Session,
 } from '@earendil-works/pi-agent-core';
 import { piStream, toModel } from './model.ts';
-import { image } from './moves.ts';
+import { image, resources, templateArgs } from './moves.ts';
 import { plain } from './normal.ts';
 import type { Observation, RunEnd } from './observation.ts';
 import { seePiEvent } from './pi-events.ts';
@@ -34,6 +34,7 @@ export async function playOnPiHarness(scenario: Scenario, bare = false): Promise
     model: toModel('main') as never,
     tools: playTools(() => play) as never,
     systemPrompt: baseSystemPrompt,
+    resources,
     streamOptions: { headers: baseHeaders },
     thinkingLevel: scenario.level,
     steeringMode: setup.steeringMode,
@@ -62,11 +63,17 @@ export async function playOnPiHarness(scenario: Scenario, bare = false): Promise
 
 async function runOnce(harness: AgentHarness, prompt: Scenario['runs'][number]['prompt'], play: Play): Promise<RunEnd> {
   try {
-    const { stopReason } = await harness.prompt(prompt.text, prompt.image ? { images: [image] } : {});
+    const { stopReason } = await open(harness, prompt);
     return { status: play.aborted ? 'aborted' : stopReason === 'error' ? 'error' : 'done' };
   } catch (error) {
     return { status: 'rejected', thrown: (error as Error).message };
   }
+}
+
+function open(harness: AgentHarness, { text, image: withImage, by }: Scenario['runs'][number]['prompt']) {
+  if (by === 'skill') return harness.skill('helper', text);
+  if (by === 'template') return harness.promptFromTemplate('ask', templateArgs(text));
+  return harness.prompt(text, withImage ? { images: [image] } : {});
 }
 
 async function act(harness: AgentHarness, action: Action, aborts: Promise<unknown>[]): Promise<void> {

@@ -6,7 +6,7 @@ import {
   type ShouldStopAfterTurnContext,
 } from 'everturn/workflows';
 import { marksOf, nextTurnOf, type PolicyCall, type PolicyMoment, policyCall } from './policy-script.ts';
-import { agentName, type LoopHook, loopHooks, policyKinds } from './scenario.ts';
+import { agentName, allLoopHooks, policyKinds } from './scenario.ts';
 
 /** Workflow code: the policies of every agent of the loop layer, and a query for what they were asked. */
 const calls = new Map<string, PolicyCall[]>();
@@ -38,16 +38,12 @@ const policies: Record<string, Policy> = {
   both: { shouldStopAfterTurn, prepareNextTurn },
 };
 
+// Few: every workflow of the suite loads them.
 for (const policy of policyKinds) {
   const answers = policies[policy];
   if (answers === undefined) continue;
   for (const toolExecution of ['parallel', 'sequential'] as const) {
-    for (let bits = 0; bits < 2 ** loopHooks.length; bits++) {
-      const hooks = Object.fromEntries(loopHooks.map((hook, bit) => [hook, (bits & (2 ** bit)) !== 0]));
-      definePolicy(
-        agentName({ layer: 'loop', toolExecution, hooks: hooks as Record<LoopHook, boolean>, policy }),
-        answers,
-      );
-    }
+    for (const hooks of [allLoopHooks(true), allLoopHooks(false)])
+      definePolicy(agentName({ layer: 'loop', toolExecution, hooks, policy }), answers);
   }
 }

@@ -110,7 +110,8 @@ export interface TurnScript {
 export interface RunScript {
   /** Done while the session is idle. */
   before: Action[];
-  prompt: { text: string; image: boolean };
+  /** `by`: a text, or the text as instructions of a skill or as argument of a template. */
+  prompt: { text: string; image: boolean; by: 'text' | 'skill' | 'template' };
   start: StartMove[];
   turns: TurnScript[];
 }
@@ -142,6 +143,11 @@ export function agentName(setup: Setup): string {
   }
   const bits = loopHooks.map((hook) => (setup.hooks[hook] ? '1' : '0')).join('');
   return `loop-${bits}-${setup.toolExecution}-${setup.policy}`;
+}
+
+/** All hooks of the loop, or none: what agents with policies have. */
+export function allLoopHooks(wanted: boolean): Record<LoopHook, boolean> {
+  return Object.fromEntries(loopHooks.map((hook) => [hook, wanted])) as Record<LoopHook, boolean>;
 }
 
 /** The id of a call tells where it stands in the script. */

@@ -1,4 +1,13 @@
-import type { Action, ActionPlace, CallScript, RunScript, Scenario, Setup, TurnScript } from './scenario.ts';
+import {
+  type Action,
+  type ActionPlace,
+  allLoopHooks,
+  type CallScript,
+  type RunScript,
+  type Scenario,
+  type Setup,
+  type TurnScript,
+} from './scenario.ts';
 
 /** A generated run, with the place where it is to be aborted. */
 export interface RawRun extends RunScript {
@@ -12,7 +21,8 @@ const maxLengthStops = 2;
  * Makes a generated scenario one that means something: moves of handlers that the agent does not have are gone, a run
  * ends with what ends it, and every message has a text of its own.
  */
-export function settle({ setup, level, runs }: Omit<Scenario, 'runs'> & { runs: RawRun[] }): Scenario {
+export function settle({ setup: generated, level, runs }: Omit<Scenario, 'runs'> & { runs: RawRun[] }): Scenario {
+  const setup = settleSetup(generated);
   const number = counter();
   return {
     setup,
@@ -27,7 +37,9 @@ function settleRun({ abort, ...run }: RawRun, setup: Setup, last: boolean): RunS
     last ? move : { ...move, throws: false },
   );
   const before = setup.layer === 'harness' ? run.before : [];
-  if (start.some(({ throws }) => throws)) return { ...run, before, start, turns: [] };
+  const by = setup.layer === 'harness' ? run.prompt.by : 'text';
+  const prompt = { ...run.prompt, by, image: run.prompt.image && by === 'text' };
+  if (start.some(({ throws }) => throws)) return { ...run, before, prompt, start, turns: [] };
   const turns: TurnScript[] = [];
   let lengthStops = 0;
   for (const raw of withAbort(run.turns, abort)) {
@@ -37,7 +49,14 @@ function settleRun({ abort, ...run }: RawRun, setup: Setup, last: boolean): RunS
     if (lengthStops > maxLengthStops) lengthStops = 0;
     if (turn.stop === 'error' || throwsBefore(turn) || abortsIn(turn)) break;
   }
-  return { ...run, before, start, turns };
+  return { ...run, before, prompt, start, turns };
+}
+
+/** An agent with policies has all hooks or none, so that there are few of them. */
+function settleSetup(setup: Setup): Setup {
+  if (setup.layer === 'harness' || setup.policy === 'none') return setup;
+  const wanted = Object.values(setup.hooks).filter(Boolean).length;
+  return { ...setup, hooks: allLoopHooks(wanted >= 3) };
 }
 
 /** Puts the abort at its place, in the first turn that has it, behind what is done there besides. */
@@ -146,7 +165,7 @@ function oneThrow(turn: TurnScript): TurnScript {
   return { ...turn, context: first(turn.context), request: first(turn.request), payload: first(turn.payload) };
 }
 
-export function throwsBefore({ context, request, payload }: TurnScript): boolean {
+function throwsBefore({ context, request, payload }: TurnScript): boolean {
   return [...context, ...request, ...payload].includes('throw');
 }
 

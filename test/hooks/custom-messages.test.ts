@@ -43,12 +43,21 @@ test('roles that an application declares are roles of AgentMessage in hooks, ent
   writeFileSync(join(project, 'package.json'), '{"type":"module"}');
   writeFileSync(join(project, 'app.ts'), code);
   const compilerOptions = {
-    ...{ target: 'es2024', lib: ['es2024', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true, skipLibCheck: true },
+    ...{
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      module: 'nodenext',
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+    },
     ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')], customConditions: ['everturn-source'] },
     ...{ allowImportingTsExtensions: true, exactOptionalPropertyTypes: true },
   };
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['app.ts'] }));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const { stdout } = await promisify(execFile)(process.execPath, [tsc, '-p', project]).catch((error: { stdout: string }) => error);
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, '-p', project]).catch(
+    (error: { stdout: string }) => error,
+  );
   expect(stdout).toBe('');
 });

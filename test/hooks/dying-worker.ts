@@ -68,7 +68,14 @@ const agent = defineAgent({
   getSteeringMessages: listOf('getSteeringMessages'),
   getFollowUpMessages: listOf('getFollowUpMessages'),
 });
-const events = ['before_agent_start', 'context', 'tool_call', 'tool_result', 'before_provider_request', 'before_provider_payload'] as const;
+const events = [
+  'before_agent_start',
+  'context',
+  'tool_call',
+  'tool_result',
+  'before_provider_request',
+  'before_provider_payload',
+] as const;
 for (const event of events) agent.on(event, (() => pass(event)) as AgentHarnessHandler<typeof event>);
 
 const worker = await createWorker({
@@ -77,7 +84,12 @@ const worker = await createWorker({
   address: config.address,
   taskQueue: config.taskQueue,
   workflowBundle: { codePath: config.bundle },
-  providers: [scriptedModel({ replies: [{ calls: [{ name: 'once' }] }, { text: 'Done' }], requestLog: root.path('requests.jsonl') })],
+  providers: [
+    scriptedModel({
+      replies: [{ calls: [{ name: 'once' }] }, { text: 'Done' }],
+      requestLog: root.path('requests.jsonl'),
+    }),
+  ],
 });
 process.on('disconnect', () => process.exit(1));
 const running = worker.run();

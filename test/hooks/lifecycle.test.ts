@@ -14,7 +14,16 @@ import { image, Spies, spiedAgent } from './spies.ts';
 const spies = new Spies();
 const secret = 'header-value-that-no-store-may-hold';
 const resources = {
-  skills: [{ name: 'tidy', description: 'Tidies up', content: 'Tidy the room.', filePath: '/skills/tidy/SKILL.md', disableModelInvocation: true }],
+  skills: [
+    {
+      name: 'tidy',
+      description: 'Tidies up',
+      content: 'Tidy the room.',
+      filePath: '/skills/tidy/SKILL.md',
+      disableModelInvocation: true,
+    },
+  ],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the template
   promptTemplates: [{ name: 'greet', content: 'Hello $1, meet ${@:2}. $ARGUMENTS | $@ | $9.' }],
 };
 /** What a deploy has changed: the agents of the worker that starts next. */
@@ -37,7 +46,14 @@ async function replaceWorker(): Promise<void> {
 }
 
 describe('a worker that shuts down', () => {
-  test.each(['before_agent_start#1', 'before_provider_request#0', 'transformContext', 'convertToLlm', 'tool_call#1', 'afterToolCall', 'tool_result#0', 'getSteeringMessages'])(
+  test.each([
+    'before_agent_start#1',
+    'before_provider_request#0',
+    'transformContext',
+    'convertToLlm',
+    'tool_call#1',
+    'getSteeringMessages',
+  ])(
     'fires the signal of a hook that it is in, and the next worker asks that hook again, and none before it: %s',
     async (hook) => {
       const talk = harness.talk('spied-on', script);
@@ -82,13 +98,18 @@ describe('a worker without a gate that the session was opened with', () => {
   test('lets no tool call through', async () => {
     const talk = await deploy(() => 'tool_call#0');
     expect(await talk.session.result('r')).toMatchObject({ status: 'done' });
-    expect(talk.asked[1]?.at(-1)).toBe('result of say (error): A gate of this agent is not available on this worker, so the call was not let through.');
+    expect(talk.asked[1]?.at(-1)).toBe(
+      'result of say (error): A gate of this agent is not available on this worker, so the call was not let through.',
+    );
     await replaceWorker();
   });
 
   test('lets no run begin', async () => {
     const talk = await deploy(() => 'before_agent_start#0');
-    await expect(talk.session.result('r')).rejects.toMatchObject({ code: 'hook', details: { hook: 'before_agent_start' } });
+    await expect(talk.session.result('r')).rejects.toMatchObject({
+      code: 'hook',
+      details: { hook: 'before_agent_start' },
+    });
     expect(talk.requests).toEqual([]);
     await replaceWorker();
   });
@@ -101,7 +122,9 @@ test.each([
   const talk = harness.talk(agent, script);
   await talk.session.run('Go', { runId: 'r' });
   const { events } = await talk.workflow.fetchHistory();
-  const activities = (events ?? []).flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
+  const activities = (events ?? []).flatMap(
+    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? [],
+  );
   expect(activities.filter((name) => name === 'beforeAgentStart' || name === 'beforeToolCall')).toEqual(gates);
 });
 
@@ -112,16 +135,23 @@ test('a session whose agent has no hooks has no activity for them', async () => 
   const talk = harness.talk('gated', script);
   await talk.session.run('Go', { runId: 'r' });
   const { events } = await talk.workflow.fetchHistory();
-  const activities = (events ?? []).flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
+  const activities = (events ?? []).flatMap(
+    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? [],
+  );
   expect(activities).toEqual(['openSession', 'streamAssistantResponse', 'executeTool', 'streamAssistantResponse']);
   await replaceWorker();
 });
 
 test('values of headers reach the provider, and neither the files of the store nor the history of the workflow', async () => {
   const talk = harness.talk('spied-on', script);
-  spies.plan(talk, 'before_provider_request#0', () => ({ streamOptions: { headers: { authorization: `${secret}-dynamic` } } }));
+  spies.plan(talk, 'before_provider_request#0', () => ({
+    streamOptions: { headers: { authorization: `${secret}-dynamic` } },
+  }));
   await talk.session.run('Go', { runId: 'r' });
-  expect(talk.requests[0]?.options.headers).toMatchObject({ authorization: `${secret}-dynamic`, 'x-static': `${secret}-static` });
+  expect(talk.requests[0]?.options.headers).toMatchObject({
+    authorization: `${secret}-dynamic`,
+    'x-static': `${secret}-static`,
+  });
   const { events } = await talk.workflow.fetchHistory();
   expect(JSON.stringify(events)).not.toContain(Buffer.from(secret).toString('base64').slice(4, -4));
   const files = readdirSync(harness.folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
@@ -135,7 +165,8 @@ describe('prompts by name', () => {
     const talk = harness.talk('spied-on', [{ text: 'Done' }]);
     const { runId } = await talk.session.skill('tidy', 'Under the bed too.');
     await talk.session.result(runId);
-    const prompt = '<skill name="tidy" location="/skills/tidy/SKILL.md">\nReferences are relative to /skills/tidy.\n\nTidy the room.\n</skill>\n\nUnder the bed too.';
+    const prompt =
+      '<skill name="tidy" location="/skills/tidy/SKILL.md">\nReferences are relative to /skills/tidy.\n\nTidy the room.\n</skill>\n\nUnder the bed too.';
     expect(formatSkillInvocation(resources.skills[0]!, 'Under the bed too.')).toBe(prompt);
     expect(talk.asked[0]).toEqual([`user: ${prompt}`]);
     expect(spies.of(talk)[0]?.args[0]).toMatchObject({ type: 'before_agent_start', prompt, resources });
@@ -180,7 +211,14 @@ test('subscribers get the events of observation, and those of hooks are not thei
   expect(of('tools_update')).toMatchObject([{ activeToolNames: ['say'], source: 'set' }]);
   expect(of('settled')).toMatchObject([{ nextTurnCount: 0 }]);
   expect(of('hook').length).toBeGreaterThan(10);
-  const names: string[] = ['before_agent_start', 'context', 'tool_call', 'tool_result', 'before_provider_request', 'before_provider_payload'];
+  const names: string[] = [
+    'before_agent_start',
+    'context',
+    'tool_call',
+    'tool_result',
+    'before_provider_request',
+    'before_provider_payload',
+  ];
   expect(heard.filter(({ type }) => names.includes(type))).toEqual([]);
 });
 
@@ -197,9 +235,13 @@ test('messages of own roles live in the transcript, are seen by hooks, and by de
   expect(await talk.transcript()).toEqual(['notice: ', 'user: Go', 'assistant: Done']);
   await replaceWorker();
   const hooked = harness.talk('near', [{ text: 'Done' }]);
-  spies.plan(hooked, 'convertToLlm', (messages: { role: string }[]) => messages.filter(({ role }) => role !== 'notice'));
+  spies.plan(hooked, 'convertToLlm', (messages: { role: string }[]) =>
+    messages.filter(({ role }) => role !== 'notice'),
+  );
   await hooked.session.nextTurn(own as never);
   await hooked.session.run('Go', { runId: 'r' });
-  expect(spies.of(hooked).find(({ hook }) => hook === 'context#0')?.args[0]).toMatchObject({ messages: [own, { role: 'user' }] });
+  expect(spies.of(hooked).find(({ hook }) => hook === 'context#0')?.args[0]).toMatchObject({
+    messages: [own, { role: 'user' }],
+  });
   expect(hooked.asked).toEqual([['user: Go']]);
 });

@@ -1,8 +1,13 @@
-import { describe, expect, test } from '@jest/globals';
 import type { SimpleStreamOptions } from '@earendil-works/pi-ai';
+import { describe, expect, test } from '@jest/globals';
 import type { Agent } from '../../src/agent/agent.ts';
 import { type AgentMessage, textOf } from '../../src/common/messages.ts';
-import type { ContextEvent, ToolCallEvent, ToolResultEvent } from '../../src/hooks/harness-types.ts';
+import type {
+  BeforeAgentStartEvent,
+  ContextEvent,
+  ToolCallEvent,
+  ToolResultEvent,
+} from '../../src/hooks/harness-types.ts';
 import { type Harness, type Talk, testAgent, useHarness } from '../support/harness.ts';
 import { loopTools } from '../support/loop-tools.ts';
 import { hookEvents, note, Spies, spiedAgent } from './spies.ts';
@@ -10,7 +15,12 @@ import { hookEvents, note, Spies, spiedAgent } from './spies.ts';
 // What the answers of several handlers make together, hook for hook.
 
 const spies = new Spies();
-const streamOptions = { headers: { a: '1', b: '2' }, metadata: { team: 'x' }, cacheRetention: 'short', timeoutMs: 5_000 } as const;
+const streamOptions = {
+  headers: { a: '1', b: '2' },
+  metadata: { team: 'x' },
+  cacheRetention: 'short',
+  timeoutMs: 5_000,
+} as const;
 let late: Agent;
 const harness: Harness = useHarness({
   agents: () => {
@@ -22,18 +32,22 @@ const harness: Harness = useHarness({
 const script = [{ calls: [{ name: 'say', id: 'a', args: { text: 'hi' } }] }, { text: 'Done' }];
 const start = (): Talk => harness.talk('all-hooks', script);
 const run = (talk: Talk) => talk.session.run('Go', { runId: 'r' });
-const events = (talk: Talk, hook: string) => spies.of(talk).flatMap(({ hook: name, args }) => (name === hook ? [args[0] as never] : []));
+const events = (talk: Talk, hook: string) =>
+  spies.of(talk).flatMap(({ hook: name, args }) => (name === hook ? [args[0] as never] : []));
 const text = (content: string) => [{ type: 'text' as const, text: content }];
 
 describe('before_agent_start', () => {
   test('messages are concatenated behind the prompt, and prompts chain and hold for every request of the run', async () => {
     const talk = start();
     talk.accepted.push('Go', 'one', 'two', 'three');
-    spies.plan(talk, 'before_agent_start#0', () => ({ messages: [note('one')], systemPrompt: 'You are first.' }));
-    spies.plan(talk, 'before_agent_start#1', ({ systemPrompt }: { systemPrompt: string }) => ({
-      messages: [note('two'), note('three')],
-      systemPrompt: `${systemPrompt} And second.`,
-    }));
+    spies.plan(talk, 'before_agent_start#0', ({ prompt }: BeforeAgentStartEvent) =>
+      prompt === 'Go' ? { messages: [note('one')], systemPrompt: 'You are first.' } : undefined,
+    );
+    spies.plan(talk, 'before_agent_start#1', ({ prompt, systemPrompt }: BeforeAgentStartEvent) =>
+      prompt === 'Go'
+        ? { messages: [note('two'), note('three')], systemPrompt: `${systemPrompt} And second.` }
+        : undefined,
+    );
     await run(talk);
     expect(talk.asked[0]).toEqual(['user: Go', 'user: one', 'user: two', 'user: three']);
     expect(talk.requests.map(({ systemPrompt }) => systemPrompt)).toEqual(Array(2).fill('You are first. And second.'));
@@ -43,7 +57,10 @@ describe('before_agent_start', () => {
       { messages: 2, systemPrompt: true },
     ]);
     await talk.session.run('Again', { runId: 'r2' });
-    expect(events(talk, 'before_agent_start')).toMatchObject([{ prompt: 'Go' }, { prompt: 'Again', systemPrompt: 'You are under test.' }]);
+    expect(events(talk, 'before_agent_start#1')).toMatchObject([
+      { prompt: 'Go' },
+      { prompt: 'Again', systemPrompt: 'You are under test.' },
+    ]);
   });
 
   test('messages for the next turn that the run has taken are not lost when it throws', async () => {
@@ -71,9 +88,15 @@ describe('context', () => {
     const talk = start();
     spies.plan(talk, 'transformContext', (messages: AgentMessage[]) => [note('t'), ...messages]);
     spies.plan(talk, 'context#0', ({ messages }: ContextEvent) => ({ messages: [...messages, note('c0')] }));
-    spies.plan(talk, 'context#1', ({ messages }: ContextEvent) => ({ messages: messages.filter((message) => textOf(message) !== 't') }));
+    spies.plan(talk, 'context#1', ({ messages }: ContextEvent) => ({
+      messages: messages.filter((message) => textOf(message) !== 't'),
+    }));
     await run(talk);
-    expect(events(talk, 'context#1').map(({ messages }: ContextEvent) => messages.map(textOf))[0]).toEqual(['t', 'Go', 'c0']);
+    expect(events(talk, 'context#1').map(({ messages }: ContextEvent) => messages.map(textOf))[0]).toEqual([
+      't',
+      'Go',
+      'c0',
+    ]);
     expect(talk.asked[0]).toEqual(['user: Go', 'user: c0']);
     expect(await talk.transcript()).toEqual(['user: Go', 'assistant:  +say', 'result of say: hi', 'assistant: Done']);
     expect((await hookEvents(talk, 'context')).slice(0, 2).map(({ outcome }) => outcome)).toEqual([
@@ -87,7 +110,10 @@ describe('context', () => {
     spies.plan(talk, 'context#0', ({ messages }: ContextEvent) => {
       (messages[0] as { content: unknown }).content = text('forged');
     });
-    await expect(run(talk)).rejects.toMatchObject({ code: 'hook', message: expect.stringMatching(/Hook context failed: .*read only/) });
+    await expect(run(talk)).rejects.toMatchObject({
+      code: 'hook',
+      message: expect.stringMatching(/Hook context failed: .*read only/),
+    });
   });
 });
 
@@ -97,21 +123,32 @@ describe('before_provider_request', () => {
     spies.plan(talk, 'before_provider_request#0', () => ({
       streamOptions: { headers: { a: undefined, c: '3' }, timeoutMs: undefined, cacheRetention: 'none' },
     }));
-    spies.plan(talk, 'before_provider_request#1', () => ({ streamOptions: { metadata: { team: undefined }, headers: { b: '22' } } }));
+    spies.plan(talk, 'before_provider_request#1', () => ({
+      streamOptions: { metadata: { team: undefined }, headers: { b: '22' } },
+    }));
     await run(talk);
     expect(events(talk, 'before_provider_request#1')[0]).toMatchObject({
       streamOptions: { headers: { b: '2', c: '3' }, metadata: { team: 'x' }, cacheRetention: 'none' },
     });
-    expect(talk.requests[0]?.options).toMatchObject({ headers: { b: '22', c: '3' }, cacheRetention: 'none' } satisfies SimpleStreamOptions);
+    expect(talk.requests[0]?.options).toMatchObject({
+      headers: { b: '22', c: '3' },
+      cacheRetention: 'none',
+    } satisfies SimpleStreamOptions);
     expect(talk.requests[0]?.options.metadata).toBeUndefined();
-    expect((await hookEvents(talk, 'before_provider_request'))[0]?.outcome).toEqual({ changed: expect.arrayContaining(['headers', 'timeoutMs', 'cacheRetention']) });
+    expect((await hookEvents(talk, 'before_provider_request'))[0]?.outcome).toEqual({
+      changed: expect.arrayContaining(['headers', 'timeoutMs', 'cacheRetention']),
+    });
   });
 
   test('what a handler does to its copy of the options changes nothing', async () => {
     const talk = start();
-    spies.plan(talk, 'before_provider_request#0', ({ streamOptions }: { streamOptions: { headers: Record<string, string> } }) => {
-      streamOptions.headers.a = 'forged';
-    });
+    spies.plan(
+      talk,
+      'before_provider_request#0',
+      ({ streamOptions }: { streamOptions: { headers: Record<string, string> } }) => {
+        streamOptions.headers.a = 'forged';
+      },
+    );
     await run(talk);
     expect(talk.requests[0]?.options.headers).toMatchObject({ a: '1' });
   });
@@ -140,10 +177,15 @@ describe('before_provider_payload', () => {
   test('each handler gets the payload of the one before, and the last is sent', async () => {
     const talk = start();
     spies.plan(talk, 'before_provider_payload#0', ({ payload }: Payload) => ({ payload: { ...payload, top_p: 0.5 } }));
-    spies.plan(talk, 'before_provider_payload#1', ({ payload }: Payload) => ({ payload: { ...payload, top_k: (payload.top_p as number) * 10 } }));
+    spies.plan(talk, 'before_provider_payload#1', ({ payload }: Payload) => ({
+      payload: { ...payload, top_k: (payload.top_p as number) * 10 },
+    }));
     await run(talk);
     expect(talk.requests[0]?.payload).toMatchObject({ model: 'main', top_p: 0.5, top_k: 5 });
-    expect((await hookEvents(talk, 'before_provider_payload')).slice(0, 2).map(({ outcome }) => outcome)).toEqual([{ changed: ['top_p'] }, { changed: ['top_k'] }]);
+    expect((await hookEvents(talk, 'before_provider_payload')).slice(0, 2).map(({ outcome }) => outcome)).toEqual([
+      { changed: ['top_p'] },
+      { changed: ['top_k'] },
+    ]);
   });
 
   test('a retry of the request sends the same payload without asking', async () => {
@@ -169,31 +211,49 @@ describe('tool_call', () => {
     const talk = start();
     spies.plan(talk, hook, () => ({ block: true, reason: `${hook} says no` }));
     await run(talk);
-    expect(spies.names(talk).filter((name) => name === 'beforeToolCall' || name.startsWith('tool_call'))).toEqual(asked);
+    expect(spies.names(talk).filter((name) => name === 'beforeToolCall' || name.startsWith('tool_call'))).toEqual(
+      asked,
+    );
     expect(talk.asked[1]?.at(-1)).toBe(`result of say (error): ${hook} says no`);
     expect(spies.count(talk, 'tool_result#0')).toBe(0);
-    expect((await hookEvents(talk)).findLast((event) => event.hook === hook.split('#')[0])?.outcome).toEqual({ block: true, reason: `${hook} says no` });
+    expect((await hookEvents(talk)).findLast((event) => event.hook === hook.split('#')[0])?.outcome).toEqual({
+      block: true,
+      reason: `${hook} says no`,
+    });
   });
 
-  test.each(['beforeToolCall', 'tool_call#0'])('a question to a person is recorded, and the call is blocked: approval required (%s)', async (hook) => {
-    const talk = start();
-    spies.plan(talk, hook, () => ({ ask: { reason: 'May it speak?', expiresAfter: 60_000 } }));
-    await run(talk);
-    expect(talk.asked[1]?.at(-1)).toMatch(/^result of say \(error\): approval required: May it speak\?$/i);
-    expect((await hookEvents(talk, hook.split('#')[0])).at(-1)?.outcome).toEqual({ ask: { reason: 'May it speak?', expiresAfter: 60_000 } });
-    expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({ outcome: 'blocked' });
-  });
+  test.each(['beforeToolCall', 'tool_call#0'])(
+    'a question to a person is recorded, and the call is blocked: approval required (%s)',
+    async (hook) => {
+      const talk = start();
+      spies.plan(talk, hook, () => ({ ask: { reason: 'May it speak?', expiresAfter: 60_000 } }));
+      await run(talk);
+      expect(talk.asked[1]?.at(-1)).toMatch(/^result of say \(error\): approval required: May it speak\?$/i);
+      expect((await hookEvents(talk, hook.split('#')[0])).at(-1)?.outcome).toEqual({
+        ask: { reason: 'May it speak?', expiresAfter: 60_000 },
+      });
+      expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({
+        outcome: 'blocked',
+      });
+    },
+  );
 
   test('arguments that handlers change in place add up, reach the tool as JSON, and the transcript keeps the call', async () => {
     const talk = start();
-    const change = (more: string) => ({ input }: ToolCallEvent) => void (input.text = `${input.text}${more}`);
+    const change =
+      (more: string) =>
+      ({ input }: ToolCallEvent) => {
+        input.text = `${input.text}${more}`;
+      };
     spies.plan(talk, 'beforeToolCall', ({ args }: { args: object }) => void Object.assign(args, { when: new Date(0) }));
     spies.plan(talk, 'tool_call#0', change(' there'));
     spies.plan(talk, 'tool_call#1', change('!'));
     await run(talk);
     expect(talk.asked[1]?.slice(1)).toEqual(['assistant:  +say', 'result of say: hi there!']);
-    expect(events(talk, 'tool_result#0')).toMatchObject([{ input: { text: 'hi there!', when: '1970-01-01T00:00:00.000Z' } }]);
-    expect((talk.requests[1]?.messages[1] as { content: { arguments: unknown }[] }).content[0]?.arguments).toEqual({ text: 'hi' });
+    expect(events(talk, 'tool_result#0')).toMatchObject([
+      { input: { text: 'hi there!', when: '1970-01-01T00:00:00.000Z' } },
+    ]);
+    expect(talk.requests[1]?.messages[1]).toMatchObject({ content: [{ type: 'toolCall', arguments: { text: 'hi' } }] });
   });
 
   test('a try that changes the arguments and throws leaves no trace in them', async () => {
@@ -213,18 +273,41 @@ describe('tool_result', () => {
   test('each handler sees the patched result, a null or absent field keeps what was there', async () => {
     const talk = start();
     spies.plan(talk, 'afterToolCall', () => ({ content: text('after'), details: { step: 1 } }));
-    spies.plan(talk, 'tool_result#0', ({ content }: ToolResultEvent) => ({ content: text(`${textOf({ content })} 0`), details: null, isError: true }));
-    spies.plan(talk, 'tool_result#1', ({ content }: ToolResultEvent) => ({ content: text(`${textOf({ content })} 1`) }));
+    spies.plan(talk, 'tool_result#0', ({ content }: ToolResultEvent) => ({
+      content: text(`${textOf({ content })} 0`),
+      details: null,
+      isError: true,
+    }));
+    spies.plan(talk, 'tool_result#1', ({ content }: ToolResultEvent) => ({
+      content: text(`${textOf({ content })} 1`),
+    }));
     await run(talk);
-    expect(events(talk, 'tool_result#0')).toMatchObject([{ content: text('after'), details: { step: 1 }, isError: false }]);
-    expect(events(talk, 'tool_result#1')).toMatchObject([{ content: text('after 0'), details: { step: 1 }, isError: true }]);
-    expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({ isError: true, result: { content: text('after 0 1'), details: { step: 1 } } });
-    expect((await hookEvents(talk, 'tool_result')).map(({ outcome }) => outcome)).toEqual([{ changed: ['content', 'isError'] }, { changed: ['content'] }]);
+    expect(events(talk, 'tool_result#0')).toMatchObject([
+      { content: text('after'), details: { step: 1 }, isError: false },
+    ]);
+    expect(events(talk, 'tool_result#1')).toMatchObject([
+      { content: text('after 0'), details: { step: 1 }, isError: true },
+    ]);
+    expect((await talk.raw()).find((event) => event.type === 'tool_execution_end')).toMatchObject({
+      isError: true,
+      result: { content: text('after 0 1'), details: { step: 1 } },
+    });
+    expect((await hookEvents(talk, 'tool_result')).map(({ outcome }) => outcome)).toEqual([
+      { changed: ['content', 'isError'] },
+      { changed: ['content'] },
+    ]);
   });
 
   test('usage that handlers return counts in the totals of run and session', async () => {
     const talk = start();
-    const usage = { input: 1_000, output: 7, cacheRead: 0, cacheWrite: 0, totalTokens: 1_007, cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, total: 2 } };
+    const usage = {
+      input: 1_000,
+      output: 7,
+      cacheRead: 0,
+      cacheWrite: 0,
+      totalTokens: 1_007,
+      cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, total: 2 },
+    };
     spies.plan(talk, 'tool_result#0', () => ({ usage }));
     const plain = (await run(harness.talk('all-hooks', script))).usage;
     const { usage: counted } = await run(talk);
@@ -241,7 +324,10 @@ describe('tool_result', () => {
   });
 
   test('a call that never ran is not shown to result hooks', async () => {
-    const talk = harness.talk('all-hooks', [{ calls: [{ name: 'nobody' }, { name: 'say', args: { text: { not: 'a text' } } }] }, { text: 'Done' }]);
+    const talk = harness.talk('all-hooks', [
+      { calls: [{ name: 'nobody' }, { name: 'say', args: { text: { not: 'a text' } } }] },
+      { text: 'Done' },
+    ]);
     await run(talk);
     expect(spies.names(talk).filter((name) => /tool/i.test(name))).toEqual([]);
   });
@@ -287,7 +373,12 @@ describe('subscription', () => {
   });
 
   test('unknown events, handlers that are no functions and wrong settings are refused', () => {
-    const wrong = [() => late.on('tool_cal' as never, (() => {}) as never), () => late.on('context', 5 as never), () => late.on('context', () => undefined, { attempts: 0 }), () => late.on('context', () => undefined, { attemps: 2 } as never)];
+    const wrong = [
+      () => late.on('tool_cal' as never, (() => {}) as never),
+      () => late.on('context', 5 as never),
+      () => late.on('context', () => undefined, { attempts: 0 }),
+      () => late.on('context', () => undefined, { attemps: 2 } as never),
+    ];
     for (const on of wrong) expect(on).toThrow(expect.objectContaining({ code: 'invalid_config' }));
   });
 });

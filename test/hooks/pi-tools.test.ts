@@ -1,8 +1,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { createBashTool, createEditTool, createReadTool, createWriteTool, NodeExecutionEnv } from '@earendil-works/pi-agent-core/node';
+import {
+  createBashTool,
+  createEditTool,
+  createReadTool,
+  createWriteTool,
+  NodeExecutionEnv,
+} from '@earendil-works/pi-agent-core/node';
+import * as codingAgent from '@earendil-works/pi-coding-agent';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { fromPiTool, type PiAgentTool } from '../../src/agent/pi-tool.ts';
 import type { Tool } from '../../src/agent/tool.ts';
@@ -11,8 +17,7 @@ import { textOf } from '../../src/common/messages.ts';
 import { type Harness, type Talk, testAgent, useHarness } from '../support/harness.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-// Tools made for pi, unchanged, on real files: those of pi-agent-core 0.83's harness, and those of pi-coding-agent 1.6
-// where it is installed (or where EVERTURN_TEST_PI_CODING_AGENT names its folder): it is no dependency of this project.
+// Tools made for pi, unchanged, on real files: those of pi-agent-core 0.83's harness, and those of pi-coding-agent 1.6.
 
 const workspace = mkdtempSync(join(tmpdir(), 'everturn-test-'));
 afterAll(() => rmSync(workspace, { recursive: true, force: true }));
@@ -24,25 +29,22 @@ const folder = (name: string) => {
 
 type CreateTool = (cwd: string) => PiAgentTool;
 
-async function codingAgent(): Promise<Record<string, CreateTool> | undefined> {
-  const installed = process.env.EVERTURN_TEST_PI_CODING_AGENT;
-  const name = installed === undefined ? '@earendil-works/pi-coding-agent' : pathToFileURL(join(installed, 'dist/index.js')).href;
-  return import(name).catch((error: unknown) => (installed === undefined ? undefined : Promise.reject(error)));
-}
-
-const coding = await codingAgent();
+const coding = codingAgent as unknown as Record<string, CreateTool>;
 const names = ['Read', 'Bash', 'Edit', 'Write', 'Grep', 'Find', 'Ls'];
 const harnessTools = [createReadTool(), createBashTool(), createEditTool(), createWriteTool()].map((tool) =>
-  fromPiTool(tool as PiAgentTool, { toolContext: () => ({ env: new NodeExecutionEnv({ cwd: folder('0.83') }) }) }),
+  fromPiTool(tool, { toolContext: () => ({ env: new NodeExecutionEnv({ cwd: folder('0.83') }) }) }),
 );
 const codingTools: Tool[] = names.flatMap((name) => {
-  const create = coding?.[`create${name}Tool`];
+  const create = coding[`create${name}Tool`];
   return create === undefined ? [] : [fromPiTool(create(folder('1.6')), name === 'Read' ? { replay: 'safe' } : {})];
 });
 
 const received: unknown[] = [];
 const own = (tool: Partial<PiAgentTool>, options = {}) =>
-  fromPiTool({ name: 'own', description: 'own', parameters: {}, execute: async () => ({ content: [], details: {} }), ...tool }, options);
+  fromPiTool(
+    { name: 'own', description: 'own', parameters: {}, execute: async () => ({ content: [], details: {} }), ...tool },
+    options,
+  );
 const answer = (text: string, more: object = {}) => ({ content: [{ type: 'text', text }], details: {}, ...more });
 const handmade = [
   own({
@@ -73,7 +75,7 @@ const handmade = [
 const harness: Harness = useHarness({
   agents: () => [
     testAgent('pi-0.83', { tools: harnessTools }),
-    ...(codingTools.length > 0 ? [testAgent('pi-1.6', { tools: codingTools })] : []),
+    testAgent('pi-1.6', { tools: codingTools }),
     testAgent('pi-own', { tools: handmade }),
   ],
   worker: { graceMs: 2_000 },
@@ -81,13 +83,24 @@ const harness: Harness = useHarness({
 
 /** Calls tools one after the other: what the model is told of each. */
 async function use(agent: string, ...calls: [name: string, args: object][]): Promise<{ told: string[]; talk: Talk }> {
-  const talk = harness.talk(agent, [...calls.map(([name, args]) => ({ calls: [{ name, args: args as never }] })), { text: 'Done' }]);
+  const talk = harness.talk(agent, [
+    ...calls.map(([name, args]) => ({ calls: [{ name, args: args as never }] })),
+    { text: 'Done' },
+  ]);
   await talk.session.run('Go', { runId: 'r' });
   const last = talk.requests.at(-1)?.messages ?? [];
-  return { talk, told: last.flatMap((message) => (message.role === 'toolResult' ? [`${message.isError ? '! ' : ''}${textOf(message)}`] : [])) };
+  return {
+    talk,
+    told: last.flatMap((message) =>
+      message.role === 'toolResult' ? [`${message.isError ? '! ' : ''}${textOf(message)}`] : [],
+    ),
+  };
 }
 
-const sets = [['pi-0.83', '0.83'], ...(codingTools.length > 0 ? [['pi-1.6', '1.6']] : [])] as [string, string][];
+const sets: [string, string][] = [
+  ['pi-0.83', '0.83'],
+  ['pi-1.6', '1.6'],
+];
 
 describe.each(sets)('the tools of %s', (agent, cwd) => {
   test('write, read and edit real files', async () => {
@@ -114,7 +127,14 @@ describe.each(sets)('the tools of %s', (agent, cwd) => {
   test('bash runs, streams its output and fails with the exit code', async () => {
     const updates: SessionEvent[] = [];
     const talk = harness.talk(agent, [
-      { calls: [{ name: 'bash', args: { command: 'echo begun; while [ ! -f go ]; do sleep 0.05; done; echo $((6*7)); rm go' } }] },
+      {
+        calls: [
+          {
+            name: 'bash',
+            args: { command: 'echo begun; while [ ! -f go ]; do sleep 0.05; done; echo $((6*7)); rm go' },
+          },
+        ],
+      },
       { calls: [{ name: 'bash', args: { command: 'echo bad; exit 3' } }] },
       { text: 'Done' },
     ]);
@@ -138,17 +158,22 @@ describe.each(sets)('the tools of %s', (agent, cwd) => {
     expect(await talk.session.result('r')).toMatchObject({ status: 'aborted' });
     expect((await talk.transcript()).find((word) => word.startsWith('result'))).toMatch(/aborted/i);
   });
+});
 
-  (agent === 'pi-1.6' ? test : test.skip)('all seven are adapted, and ls sees the files', async () => {
-    writeFileSync(join(folder(cwd), 'needle.txt'), 'hay\nneedle here\n');
-    const { told } = await use(agent, ['ls', {}]);
-    expect(told[0]).toContain('needle.txt');
-    expect(codingTools.map(({ name }) => name)).toEqual(['read', 'bash', 'edit', 'write', 'grep', 'find', 'ls']);
-  });
+test("all seven of pi-coding-agent's tools are adapted, and ls sees the files", async () => {
+  writeFileSync(join(folder('1.6'), 'needle.txt'), 'hay\nneedle here\n');
+  const { told } = await use('pi-1.6', ['ls', {}]);
+  expect(told[0]).toContain('needle.txt');
+  expect(codingTools.map(({ name }) => name)).toEqual(['read', 'bash', 'edit', 'write', 'grep', 'find', 'ls']);
 });
 
 test('arguments are prepared, coerced by the JSON Schema (of TypeBox or by hand) and validated as in pi; what only pi reads does not count', async () => {
-  const { told, talk } = await use('pi-own', ['typed', { amount: '5', tags: null }], ['typed', { count: 2, tags: [1] }], ['typed', { count: 'many' }]);
+  const { told, talk } = await use(
+    'pi-own',
+    ['typed', { amount: '5', tags: null }],
+    ['typed', { count: 2, tags: [1] }],
+    ['typed', { count: 'many' }],
+  );
   expect(told.slice(0, 2)).toEqual(['typed', 'typed']);
   expect(told[2]).toMatch(/^! Validation failed for tool "typed":\n {2}- count: /);
   expect(received).toEqual([
@@ -160,8 +185,15 @@ test('arguments are prepared, coerced by the JSON Schema (of TypeBox or by hand)
 
 test('updates are streamed until the result is there, and isError, details and terminate count', async () => {
   const updates: string[] = [];
-  const talk = harness.talk('pi-own', [{ calls: [{ name: 'failing' }] }, { calls: [{ name: 'throwing' }] }, { calls: [{ name: 'streaming' }] }, { text: 'never' }]);
-  const end = talk.session.subscribe((event) => void (event.type === 'tool_execution_update' && updates.push(textOf(event.partialResult as object))));
+  const talk = harness.talk('pi-own', [
+    { calls: [{ name: 'failing' }] },
+    { calls: [{ name: 'throwing' }] },
+    { calls: [{ name: 'streaming' }] },
+    { text: 'never' },
+  ]);
+  const end = talk.session.subscribe(
+    (event) => void (event.type === 'tool_execution_update' && updates.push(textOf(event.partialResult as object))),
+  );
   expect(await talk.session.run('Go', { runId: 'r' })).toMatchObject({ status: 'done', turns: 3 });
   const ends = (await talk.raw()).filter((event) => event.type === 'tool_execution_end');
   expect(ends).toMatchObject([
@@ -170,15 +202,32 @@ test('updates are streamed until the result is there, and isError, details and t
     { isError: false, result: { terminate: true } },
   ]);
   const records = await harness.store.readDeltas(talk.sessionId, 0, 1_000);
-  const sent = records.flatMap(({ delta }) => (delta.type === 'tool_update' ? [textOf(delta.partialResult as object)] : []));
+  const sent = records.flatMap(({ delta }) =>
+    delta.type === 'tool_update' ? [textOf(delta.partialResult as object)] : [],
+  );
   expect(sent).toEqual(['half']);
   end();
 });
 
-test('the replay kind, the mode and the limits are the tool\'s or the caller\'s', () => {
-  expect(own({})).toMatchObject({ replay: 'never', executionMode: 'parallel', timeoutMs: 600_000, heartbeatTimeoutMs: 15_000, label: 'own' });
-  expect(own({ replay: 'safe', executionMode: 'sequential', label: 'Own' })).toMatchObject({ replay: 'safe', executionMode: 'sequential', heartbeatTimeoutMs: 3_000, label: 'Own' });
-  expect(own({ replay: 'safe' }, { replay: 'keyed', timeoutMs: 5, taskQueue: 'gpu' })).toMatchObject({ replay: 'keyed', timeoutMs: 5, taskQueue: 'gpu' });
+test("the replay kind, the mode and the limits are the tool's or the caller's", () => {
+  expect(own({})).toMatchObject({
+    replay: 'never',
+    executionMode: 'parallel',
+    timeoutMs: 600_000,
+    heartbeatTimeoutMs: 15_000,
+    label: 'own',
+  });
+  expect(own({ replay: 'safe', executionMode: 'sequential', label: 'Own' })).toMatchObject({
+    replay: 'safe',
+    executionMode: 'sequential',
+    heartbeatTimeoutMs: 3_000,
+    label: 'Own',
+  });
+  expect(own({ replay: 'safe' }, { replay: 'keyed', timeoutMs: 5, taskQueue: 'gpu' })).toMatchObject({
+    replay: 'keyed',
+    timeoutMs: 5,
+    taskQueue: 'gpu',
+  });
 });
 
 test.each<[string, () => unknown, RegExp]>([

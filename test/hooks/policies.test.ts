@@ -44,7 +44,11 @@ test('prepareRequest is asked before every request, with what it will send, and 
 
 test.each([
   ['finish throws', 'finishTurn of agent "hooks-1.6" threw: finish is broken', ['user: finish throws', 'assistant: A']],
-  ['prepare throws', 'prepareRequest of agent "hooks-1.6" threw: prepare is broken', ['user: prepare throws', 'assistant: ']],
+  [
+    'prepare throws',
+    'prepareRequest of agent "hooks-1.6" threw: prepare is broken',
+    ['user: prepare throws', 'assistant: '],
+  ],
 ])('a policy that throws ends the run, and its message is saved: %s', async (prompt, message, transcript) => {
   const talk = harness.talk('hooks-1.6', [{ text: 'A' }]);
   talk.accepted.push(prompt);
@@ -54,7 +58,12 @@ test.each([
 });
 
 test('early termination stops at the marker, and what waits starts with the next run', async () => {
-  const talk = harness.talk('hooks-early', [{ ...say('a'), gate: 'reply' }, { text: 'It is TASK_COMPLETE' }, { text: 'And now' }, { text: 'Later' }]);
+  const talk = harness.talk('hooks-early', [
+    { ...say('a'), gate: 'reply' },
+    { text: 'It is TASK_COMPLETE' },
+    { text: 'And now' },
+    { text: 'Later' },
+  ]);
   talk.accepted.push('Go', 'later', 'next');
   const { runId } = await talk.session.prompt('Go');
   await talk.reached('reply');
@@ -66,7 +75,10 @@ test('early termination stops at the marker, and what waits starts with the next
 });
 
 test('early termination stops after a batch of terminating tools that went well', async () => {
-  const { result } = await run('hooks-early', 'Go', [{ calls: [{ name: 'stop' }, { name: 'stop' }] }, { text: 'never' }]);
+  const { result } = await run('hooks-early', 'Go', [
+    { calls: [{ name: 'stop' }, { name: 'stop' }] },
+    { text: 'never' },
+  ]);
   expect(result).toMatchObject({ turns: 1 });
   const mixed = await run('hooks-early', 'Go', [{ calls: [{ name: 'stop' }, { name: 'say' }] }, { text: 'Done' }]);
   expect(mixed.result).toMatchObject({ turns: 2 });

@@ -8,7 +8,8 @@ definePolicy('hooks-1.6', {
     const wish = textOf(newMessages[0] ?? {});
     if (wish.includes('finish throws')) throw new Error('finish is broken');
     if (wish.includes('end at once')) return { action: 'end' };
-    if (wish.includes('once more') && toolResults.length === 0 && !textOf(message).includes('last')) return { action: 'continue' };
+    if (wish.includes('once more') && toolResults.length === 0 && !textOf(message).includes('last'))
+      return { action: 'continue' };
     return undefined;
   },
   shouldStopAfterTurn: ({ newMessages }) => textOf(newMessages[0] ?? {}).includes('stop anyway'),
@@ -18,7 +19,10 @@ definePolicy('hooks-1.6', {
     if (wish.includes('prepare throws')) throw new Error('prepare is broken');
     const last = context.messages.at(-1);
     return {
-      context: { ...context, systemPrompt: `${model} ${thinkingLevel}, ${context.messages.length} messages, the last of ${last?.role}` },
+      context: {
+        ...context,
+        systemPrompt: `${model} ${thinkingLevel}, ${context.messages.length} messages, the last of ${last?.role}`,
+      },
       thinkingLevel: last?.role === 'toolResult' ? 'high' : 'low',
     };
   },

@@ -1,5 +1,9 @@
 import type { HookInstaller } from '../../src/agent/agent.ts';
-import type { AgentHarnessEventMap, AgentHarnessEventName, AgentHarnessEventResultMap } from '../../src/hooks/harness-types.ts';
+import type {
+  AgentHarnessEventMap,
+  AgentHarnessEventName,
+  AgentHarnessEventResultMap,
+} from '../../src/hooks/harness-types.ts';
 import { HookRegistry } from '../../src/hooks/registry.ts';
 
 export { auditLog } from '../../src/hooks/ready/audit-log.ts';
@@ -8,7 +12,12 @@ export { permissionGate } from '../../src/hooks/ready/permission-gate.ts';
 export { rateLimit } from '../../src/hooks/ready/rate-limit.ts';
 export { redactSecrets, secretRedactor } from '../../src/hooks/ready/redact-secrets.ts';
 
-const names = ['context', 'tool_call', 'tool_result', 'tool_update'] as const satisfies readonly AgentHarnessEventName[];
+const names = [
+  'context',
+  'tool_call',
+  'tool_result',
+  'tool_update',
+] as const satisfies readonly AgentHarnessEventName[];
 
 /** The handlers that an installer installs, asked without a worker. */
 export class HookRegistryOf {

@@ -2,10 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { HookInstaller } from '../../src/agent/agent.ts';
 import { earlyTermination } from '../../src/common/early-termination.ts';
+import type { AgentMessage } from '../../src/common/messages.ts';
 import { emptyUsage } from '../../src/common/usage.ts';
 import { type Caller, withCaller } from '../../src/hooks/current-signal.ts';
-import { auditLog, contextWindow, HookRegistryOf, permissionGate, rateLimit, redactSecrets, secretRedactor } from './ready-support.ts';
-import type { AgentMessage } from '../../src/common/messages.ts';
+import {
+  auditLog,
+  contextWindow,
+  HookRegistryOf,
+  permissionGate,
+  rateLimit,
+  redactSecrets,
+  secretRedactor,
+} from './ready-support.ts';
 
 // Ready-made hooks alone, asked as a worker asks them. With a worker they are tested in ready-worker.test.ts.
 
@@ -49,7 +57,15 @@ describe('contextWindow', () => {
 
   test('a call and its results stay or go together, even with something between them', async () => {
     const odd = { role: 'note', text: 'between', timestamp: 1 } as unknown as AgentMessage;
-    const messages = [user('first'), calls('1', '2'), result('1', 'x'.repeat(200)), odd, result('2', 'y'.repeat(200)), calls('3'), result('3', 'z')];
+    const messages = [
+      user('first'),
+      calls('1', '2'),
+      result('1', 'x'.repeat(200)),
+      odd,
+      result('2', 'y'.repeat(200)),
+      calls('3'),
+      result('3', 'z'),
+    ];
     expect(await pruned(messages, { targetTokens: 20 })).toEqual([messages[0], ...messages.slice(5)]);
     expect(await pruned(messages.slice(0, 5), { targetTokens: 20 })).toBeUndefined();
   });
@@ -100,18 +116,36 @@ describe('contextWindow', () => {
 
 describe('permissionGate', () => {
   const decide = (options: object, toolName: string, input: Record<string, unknown> = {}) =>
-    new HookRegistryOf(permissionGate(options)).ask('tool_call', { type: 'tool_call', toolCallId: 'a', toolName, input });
+    new HookRegistryOf(permissionGate(options)).ask('tool_call', {
+      type: 'tool_call',
+      toolCallId: 'a',
+      toolName,
+      input,
+    });
 
   test('the first rule that matches decides, and what none matches is denied', async () => {
     const rules = [
       { tool: 'bash', args: { command: /\brm\b/g }, permission: 'deny', reason: 'no deleting' },
       { tool: 'bash', args: { command: 'git *' }, permission: 'allow' },
       { tool: ['read', /^list_/], permission: 'allow' },
-      { tool: 'deploy', args: { 'target.env': 'prod' }, permission: 'ask', reason: 'Deploy to production?', expiresAfter: 60_000 },
+      {
+        tool: 'deploy',
+        args: { 'target.env': 'prod' },
+        permission: 'ask',
+        reason: 'Deploy to production?',
+        expiresAfter: 60_000,
+      },
     ];
-    for (const _ of [1, 2]) expect(await decide({ rules }, 'bash', { command: 'git status && rm -r x' })).toEqual({ block: true, reason: 'no deleting' });
+    for (const _ of [1, 2])
+      expect(await decide({ rules }, 'bash', { command: 'git status && rm -r x' })).toEqual({
+        block: true,
+        reason: 'no deleting',
+      });
     expect(await decide({ rules }, 'bash', { command: 'git log\n--oneline' })).toBeUndefined();
-    expect(await decide({ rules }, 'bash', { command: 'ls' })).toEqual({ block: true, reason: 'Permission denied: bash may not be called like this.' });
+    expect(await decide({ rules }, 'bash', { command: 'ls' })).toEqual({
+      block: true,
+      reason: 'Permission denied: bash may not be called like this.',
+    });
     expect(await decide({ rules }, 'list_files')).toBeUndefined();
     expect(await decide({ rules }, 'already')).toMatchObject({ block: true });
     const asked = { ask: { reason: 'Deploy to production?', expiresAfter: 60_000 } };
@@ -121,7 +155,8 @@ describe('permissionGate', () => {
   });
 
   test('check is asked for the rest, and otherwise decides what it leaves open', async () => {
-    const check = async ({ toolName }: { toolName: string }) => (toolName === 'a' ? 'allow' : toolName === 'b' ? { block: true, reason: 'b' } : undefined);
+    const check = async ({ toolName }: { toolName: string }) =>
+      toolName === 'a' ? 'allow' : toolName === 'b' ? { block: true, reason: 'b' } : undefined;
     expect(await decide({ check }, 'a')).toBeUndefined();
     expect(await decide({ check }, 'b')).toEqual({ block: true, reason: 'b' });
     expect(await decide({ check }, 'c')).toMatchObject({ block: true });
@@ -144,8 +179,16 @@ describe('redactSecrets', () => {
     ['a GitHub token', `push with ${github} now`, 'push with [redacted] now'],
     ['an AWS key', 'id AKIAIOSFODNN7EXAMPLE.', 'id [redacted].'],
     ['an Anthropic key', `x=sk-ant-api03-${'Ab1_'.repeat(8)}`, 'x=[redacted]'],
-    ['a private key over lines', 'a\n-----BEGIN RSA PRIVATE KEY-----\nMII\nabc\n-----END RSA PRIVATE KEY-----\nb', 'a\n[redacted]\nb'],
-    ['a JSON web token', `t ${['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiIxMjM0In0', 'abcdefghijk'].join('.')} t`, 't [redacted] t'],
+    [
+      'a private key over lines',
+      'a\n-----BEGIN RSA PRIVATE KEY-----\nMII\nabc\n-----END RSA PRIVATE KEY-----\nb',
+      'a\n[redacted]\nb',
+    ],
+    [
+      'a JSON web token',
+      `t ${['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiIxMjM0In0', 'abcdefghijk'].join('.')} t`,
+      't [redacted] t',
+    ],
     ['a password in a URL', 'postgres://app:s3cr3t@db/x', 'postgres://app:[redacted]@db/x'],
     ['a bearer token', 'Authorization: Bearer abcdefghijklmnop1234', 'Authorization: Bearer [redacted]'],
     ['a line of an env file', 'DB_PASSWORD="abc123def456ghi"', 'DB_PASSWORD="[redacted]"'],
@@ -169,7 +212,16 @@ describe('redactSecrets', () => {
   });
 
   test('nested values, names of fields and fields with telling names are covered', () => {
-    expect(redact({ a: [{ deep: `x ${github}` }], [github]: 1, password: 'short', auth: { accessToken: ['abc', 5] }, count: 5, none: null })).toEqual({
+    expect(
+      redact({
+        a: [{ deep: `x ${github}` }],
+        [github]: 1,
+        password: 'short',
+        auth: { accessToken: ['abc', 5] },
+        count: 5,
+        none: null,
+      }),
+    ).toEqual({
       a: [{ deep: 'x [redacted]' }],
       '[redacted]': 1,
       password: '[redacted]',
@@ -181,14 +233,26 @@ describe('redactSecrets', () => {
 
   const hooks = new HookRegistryOf(redactSecrets({ values: ['hunter2hunter2'] }));
   const patch = (content: object[], details: unknown = {}) =>
-    hooks.ask('tool_result', { type: 'tool_result', toolCallId: 'a', toolName: 'say', input: {}, content: content as never, details, isError: false });
+    hooks.ask('tool_result', {
+      type: 'tool_result',
+      toolCallId: 'a',
+      toolName: 'say',
+      input: {},
+      content: content as never,
+      details,
+      isError: false,
+    });
 
   test('a result without a secret is not patched', async () => {
     expect(await patch([...text('plain'), { type: 'image', data: 'aGk=', mimeType: 'image/png' }])).toBeUndefined();
   });
 
   test('a secret over the border of two texts is found, and other blocks stay', async () => {
-    const blocks = [...text(`a ${github.slice(0, 10)}`), { type: 'image', data: 'aGk=', mimeType: 'image/png' }, ...text(`${github.slice(10)} b`)];
+    const blocks = [
+      ...text(`a ${github.slice(0, 10)}`),
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+      ...text(`${github.slice(10)} b`),
+    ];
     expect(await patch(blocks, { note: 'hunter2hunter2' })).toEqual({
       content: [...text('a [redacted]'), blocks[1], ...text(' b')],
       details: { note: '[redacted]' },
@@ -199,7 +263,12 @@ describe('redactSecrets', () => {
     const output = `start ${github}\npw hunter2hunter2\nBearer abcdefghijklmnop1234\n-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----\nend`;
     for (let length = 0; length <= output.length; length++) {
       const partialResult = { content: text(output.slice(0, length)), details: undefined };
-      const shown = hooks.askNow('tool_update', { type: 'tool_update', toolCallId: 'a', toolName: 'say', partialResult });
+      const shown = hooks.askNow('tool_update', {
+        type: 'tool_update',
+        toolCallId: 'a',
+        toolName: 'say',
+        partialResult,
+      });
       const [block] = (shown as { partialResult: { content: { text: string }[] } }).partialResult.content;
       for (const part of ['ghp_a1', 'hunter2', 'hunt', 'Bearer abcd', 'MII']) expect(block?.text).not.toContain(part);
     }
@@ -221,7 +290,12 @@ describe('redactSecrets', () => {
     const much = `${part.repeat(Math.ceil(1_000_000 / part.length))} `;
     const began = performance.now();
     redact(much);
-    hooks.askNow('tool_update', { type: 'tool_update', toolCallId: 'a', toolName: 'say', partialResult: { content: text(much) } });
+    hooks.askNow('tool_update', {
+      type: 'tool_update',
+      toolCallId: 'a',
+      toolName: 'say',
+      partialResult: { content: text(much) },
+    });
     expect(performance.now() - began).toBeLessThan(2_000);
   });
 });
@@ -239,12 +313,21 @@ describe('rateLimit', () => {
   });
 
   test('each tool, and each session, may have a limit of its own; other tools are not limited', async () => {
-    const each = new HookRegistryOf(rateLimit({ calls: 1, windowMs: 60_000, per: 'tool', scope: 'session', tools: ['a', 'b'] }));
-    expect([await ask(each, 'a'), await ask(each, 'b'), await ask(each, 'c'), await ask(each, 'c')]).toEqual([undefined, undefined, undefined, undefined]);
+    const each = new HookRegistryOf(
+      rateLimit({ calls: 1, windowMs: 60_000, per: 'tool', scope: 'session', tools: ['a', 'b'] }),
+    );
+    expect([await ask(each, 'a'), await ask(each, 'b'), await ask(each, 'c'), await ask(each, 'c')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
     expect(await ask(each, 'a')).toMatchObject({ block: true });
     expect(await ask(each, 'a', { sessionId: 's2' })).toBeUndefined();
     const all = new HookRegistryOf(rateLimit({ calls: 1, windowMs: 60_000 }));
-    expect([await ask(all), await ask(all, 'say', { sessionId: 's2' })]).toMatchObject([{}, { block: true }].with(0, undefined as never));
+    expect([await ask(all), await ask(all, 'say', { sessionId: 's2' })]).toMatchObject(
+      [{}, { block: true }].with(0, undefined as never),
+    );
   });
 
   test('a call that may wait goes on in its turn, in order of arrival', async () => {
@@ -257,7 +340,11 @@ describe('rateLimit', () => {
       return performance.now() - began;
     };
     const times = await Promise.all(['a', 'b', 'c', 'd'].map(pass));
-    expect(passed).toEqual(['d blocked', 'a passed', 'b passed', 'c passed'].toSorted((left, right) => passed.indexOf(left) - passed.indexOf(right)));
+    expect(passed).toEqual(
+      ['d blocked', 'a passed', 'b passed', 'c passed'].toSorted(
+        (left, right) => passed.indexOf(left) - passed.indexOf(right),
+      ),
+    );
     expect(passed.filter((word) => word.endsWith('passed'))).toEqual(['a passed', 'b passed', 'c passed']);
     expect(times[2]).toBeGreaterThanOrEqual(78);
   });
@@ -274,16 +361,38 @@ describe('rateLimit', () => {
 });
 
 describe('auditLog', () => {
-  const toolCall = { type: 'tool_call' as const, toolCallId: 'a', toolName: 'say', input: { key: `ghp_${'a1B2'.repeat(9)}` } };
+  const toolCall = {
+    type: 'tool_call' as const,
+    toolCallId: 'a',
+    toolName: 'say',
+    input: { key: `ghp_${'a1B2'.repeat(9)}` },
+  };
 
   test('the sink gets a copy of the call and of the result, with the session', async () => {
     const records: unknown[] = [];
-    const hooks = new HookRegistryOf(auditLog({ sink: (record) => void records.push(record), redact: secretRedactor() }));
+    const hooks = new HookRegistryOf(
+      auditLog({ sink: (record) => void records.push(record), redact: secretRedactor() }),
+    );
     await withCaller({ sessionId: 's1', runId: 'r1', signal: new AbortController().signal }, async () => {
       expect(await hooks.ask('tool_call', toolCall)).toBeUndefined();
-      expect(await hooks.ask('tool_result', { ...toolCall, type: 'tool_result', content: text('x'), details: {}, isError: true })).toBeUndefined();
+      expect(
+        await hooks.ask('tool_result', {
+          ...toolCall,
+          type: 'tool_result',
+          content: text('x'),
+          details: {},
+          isError: true,
+        }),
+      ).toBeUndefined();
     });
-    const facts = { at: expect.stringMatching(/^\d{4}-/), sessionId: 's1', runId: 'r1', toolCallId: 'a', toolName: 'say', input: { key: '[redacted]' } };
+    const facts = {
+      at: expect.stringMatching(/^\d{4}-/),
+      sessionId: 's1',
+      runId: 'r1',
+      toolCallId: 'a',
+      toolName: 'say',
+      input: { key: '[redacted]' },
+    };
     expect(records).toEqual([
       { type: 'tool_call', ...facts },
       { type: 'tool_result', ...facts, content: text('x'), details: {}, isError: true },
@@ -292,22 +401,47 @@ describe('auditLog', () => {
 
   test('a sink that throws, hangs, or whose onError throws breaks nothing', async () => {
     const heard: string[] = [];
-    const onError = (error: unknown, { type, toolCallId }: { type: string; toolCallId: string }) => void heard.push(`${type} ${toolCallId}: ${(error as Error).message}`);
-    const of = (sink: () => void | Promise<void>, more: object = {}) => new HookRegistryOf(auditLog({ sink, onError, timeoutMs: 20, ...more })).ask('tool_call', toolCall);
+    const onError = (error: unknown, { type, toolCallId }: { type: string; toolCallId: string }) =>
+      void heard.push(`${type} ${toolCallId}: ${(error as Error).message}`);
+    const of = (sink: () => void | Promise<void>, more: object = {}) =>
+      new HookRegistryOf(auditLog({ sink, onError, timeoutMs: 20, ...more })).ask('tool_call', toolCall);
     await of(() => Promise.reject(new Error('disk full')));
     await of(() => {
       throw new Error('at once');
     });
     await of(() => delay(60_000, undefined, { ref: false }));
-    await of(() => {}, { redact: () => { throw new Error('redaction'); } });
-    await of(() => Promise.reject(new Error('x')), { onError: () => { throw new Error('deaf'); } });
-    expect(heard).toEqual(['tool_call a: disk full', 'tool_call a: at once', 'tool_call a: the sink took more than 20 ms', 'tool_call a: redaction']);
+    await of(() => {}, {
+      redact: () => {
+        throw new Error('redaction');
+      },
+    });
+    await of(() => Promise.reject(new Error('x')), {
+      onError: () => {
+        throw new Error('deaf');
+      },
+    });
+    expect(heard).toEqual([
+      'tool_call a: disk full',
+      'tool_call a: at once',
+      'tool_call a: the sink took more than 20 ms',
+      'tool_call a: redaction',
+    ]);
   });
 });
 
 describe('earlyTermination', () => {
-  const stops = (options: object, message: AgentMessage, toolResults: AgentMessage[] = [], messages: AgentMessage[] = []) =>
-    earlyTermination(options).shouldStopAfterTurn({ message, toolResults, context: { systemPrompt: '', messages }, newMessages: [] } as never);
+  const stops = (
+    options: object,
+    message: AgentMessage,
+    toolResults: AgentMessage[] = [],
+    messages: AgentMessage[] = [],
+  ) =>
+    earlyTermination(options).shouldStopAfterTurn({
+      message,
+      toolResults,
+      context: { systemPrompt: '', messages },
+      newMessages: [],
+    } as never);
   const says = (words: string): AgentMessage => ({ ...calls(), content: text(words) }) as AgentMessage;
 
   test('stops at the marker, when all calls were of its tools and went well, or above a size', () => {
@@ -323,9 +457,17 @@ describe('earlyTermination', () => {
 
 test.each<[string, () => unknown, RegExp]>([
   ['contextWindow', () => contextWindow({} as never), /contextWindow: maxTokens/],
-  ['contextWindow', () => contextWindow({ maxTokens: 10, targetTokens: 11 }), /targetTokens: must not be above maxTokens/],
+  [
+    'contextWindow',
+    () => contextWindow({ maxTokens: 10, targetTokens: 11 }),
+    /targetTokens: must not be above maxTokens/,
+  ],
   ['contextWindow', () => contextWindow({ maxTokens: 10, max: 1 } as never), /contextWindow: max: /],
-  ['permissionGate', () => permissionGate({ rules: [{ permission: 'maybe' }] } as never), /permissionGate: rules.0.permission/],
+  [
+    'permissionGate',
+    () => permissionGate({ rules: [{ permission: 'maybe' }] } as never),
+    /permissionGate: rules.0.permission/,
+  ],
   ['permissionGate', () => permissionGate({ check: true } as never), /check: must be a function/],
   ['redactSecrets', () => redactSecrets({ values: ['abc'] }), /at least 6 characters/],
   ['redactSecrets', () => redactSecrets({ patterns: [/x*/] }), /matches the empty text/],
@@ -338,7 +480,13 @@ test.each<[string, () => unknown, RegExp]>([
 });
 
 test('what an installer installed goes away with what it returns', () => {
-  const installers: HookInstaller[] = [contextWindow({ maxTokens: 1 }), permissionGate({}), redactSecrets(), rateLimit({ calls: 1, windowMs: 1 }), auditLog({ sink: () => {} })];
+  const installers: HookInstaller[] = [
+    contextWindow({ maxTokens: 1 }),
+    permissionGate({}),
+    redactSecrets(),
+    rateLimit({ calls: 1, windowMs: 1 }),
+    auditLog({ sink: () => {} }),
+  ];
   for (const install of installers) {
     const hooks = new HookRegistryOf(install);
     expect(hooks.size).toBeGreaterThan(0);

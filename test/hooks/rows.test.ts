@@ -51,7 +51,9 @@ const rows: Row[] = [
     hook: 'before_agent_start',
     signal: true,
     times: 1,
-    args: [{ type: 'before_agent_start', prompt: 'Go', images: [image], systemPrompt: 'You are under test.', resources }],
+    args: [
+      { type: 'before_agent_start', prompt: 'Go', images: [image], systemPrompt: 'You are under test.', resources },
+    ],
     handlers: 2,
     thrown: 'end of the run',
   },
@@ -64,13 +66,22 @@ const rows: Row[] = [
     thrown: 'end of the run',
   },
   { hook: 'transformContext', signal: true, times: 2, args: [[user]], handlers: 1, thrown: 'end of the run' },
-  { hook: 'context', signal: false, times: 2, args: [{ type: 'context', messages: [user] }], handlers: 2, thrown: 'end of the run' },
+  {
+    hook: 'context',
+    signal: false,
+    times: 2,
+    args: [{ type: 'context', messages: [user] }],
+    handlers: 2,
+    thrown: 'end of the run',
+  },
   { hook: 'convertToLlm', signal: false, times: 2, args: [[user]], handlers: 1, thrown: 'end of the run' },
   {
     hook: 'before_provider_payload',
     signal: false,
     times: 2,
-    args: [{ type: 'before_provider_payload', model, payload: expect.objectContaining({ model: 'main', messages: [user] }) }],
+    args: [
+      { type: 'before_provider_payload', model, payload: expect.objectContaining({ model: 'main', messages: [user] }) },
+    ],
     handlers: 2,
     thrown: 'end of the run',
   },
@@ -136,7 +147,15 @@ const request = (hooks: string[] = []) => [
 ];
 const order = [
   ...['before_agent_start#0', 'before_agent_start#1', 'getSteeringMessages'],
-  ...request(['beforeToolCall', 'tool_call#0', 'tool_call#1', 'afterToolCall', 'tool_result#0', 'tool_result#1', 'getSteeringMessages']),
+  ...request([
+    'beforeToolCall',
+    'tool_call#0',
+    'tool_call#1',
+    'afterToolCall',
+    'tool_result#0',
+    'tool_result#1',
+    'getSteeringMessages',
+  ]),
   ...request(['getSteeringMessages', 'getFollowUpMessages']),
 ];
 
@@ -199,7 +218,9 @@ describe.each(rows)('$hook', (row) => {
       spies.plan(talk, name, () => Promise.reject(error));
       await talk.session.prompt('Go', { runId: 'r' });
       await expectThrown(talk);
-      const events = (await hookEvents(talk, hook)).filter(({ outcome }) => JSON.stringify(outcome).includes('out of order'));
+      const events = (await hookEvents(talk, hook)).filter(({ outcome }) =>
+        JSON.stringify(outcome).includes('out of order'),
+      );
       return { calls: spies.count(talk, name), told: events.map(({ attempt }) => attempt) };
     });
     expect(await Promise.all(tried)).toEqual(cases.map(({ tries }) => ({ calls: tries, told: [tries] })));

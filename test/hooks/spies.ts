@@ -8,8 +8,22 @@ import type { Commit, Fence, Store } from '../../src/store/types.ts';
 import { type Harness, type Talk, testAgent } from '../support/harness.ts';
 import { loopTools } from '../support/loop-tools.ts';
 
-export const agentLayer = ['transformContext', 'convertToLlm', 'beforeToolCall', 'afterToolCall', 'getSteeringMessages', 'getFollowUpMessages'] as const;
-export const harnessLayer = ['before_agent_start', 'context', 'tool_call', 'tool_result', 'before_provider_request', 'before_provider_payload'] as const;
+export const agentLayer = [
+  'transformContext',
+  'convertToLlm',
+  'beforeToolCall',
+  'afterToolCall',
+  'getSteeringMessages',
+  'getFollowUpMessages',
+] as const;
+export const harnessLayer = [
+  'before_agent_start',
+  'context',
+  'tool_call',
+  'tool_result',
+  'before_provider_request',
+  'before_provider_payload',
+] as const;
 export type SpiedHook = (typeof agentLayer)[number] | (typeof harnessLayer)[number];
 
 /** One call of a hook: "context#1" is the second handler of context. */
@@ -59,7 +73,12 @@ export interface SpiedOptions extends Partial<AgentOptions> {
 }
 
 /** An agent all of whose hooks are spied on: the agent layer's once, of the harness layer's two handlers each. */
-export function spiedAgent(name: string, harness: Harness, spies: Spies, { settings = { delayMs: 1 }, ...options }: SpiedOptions = {}): Agent {
+export function spiedAgent(
+  name: string,
+  harness: Harness,
+  spies: Spies,
+  { settings = { delayMs: 1 }, ...options }: SpiedOptions = {},
+): Agent {
   const ask = (hook: string, args: unknown[]) => spies.ask(agent, hook, args);
   const { local: _, ...own } = settings;
   const agent: Agent = testAgent(name, {
@@ -76,7 +95,11 @@ export function spiedAgent(name: string, harness: Harness, spies: Spies, { setti
   for (const event of harnessLayer) {
     for (const number of [0, 1]) {
       const handler = async (...args: unknown[]) => ask(`${event}#${number}`, args);
-      agent.on(event, handler as AgentHarnessHandler<typeof event>, event === 'tool_call' || event === 'before_agent_start' ? settings : own);
+      agent.on(
+        event,
+        handler as AgentHarnessHandler<typeof event>,
+        event === 'tool_call' || event === 'before_agent_start' ? settings : own,
+      );
     }
   }
   return agent;
@@ -110,5 +133,7 @@ export function note(text: string): AgentMessage {
 /** The `hook` events of a session: hook, handler, decision and tries. */
 export async function hookEvents(talk: Talk, hook?: string): Promise<Extract<SessionEvent, { type: 'hook' }>[]> {
   const events = await talk.raw();
-  return events.flatMap((event) => (event.type === 'hook' && (hook === undefined || event.hook === hook) ? [event] : []));
+  return events.flatMap((event) =>
+    event.type === 'hook' && (hook === undefined || event.hook === hook) ? [event] : [],
+  );
 }

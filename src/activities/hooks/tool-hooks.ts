@@ -6,7 +6,7 @@ import { type PatchableResult, patchResult } from '../../hooks/reducers.ts';
 import type { AskResult } from '../../hooks/types.ts';
 import type { Effect } from '../effect.ts';
 import { textOutcome } from '../tools/outcome.ts';
-import { askHook } from './run-hook.ts';
+import { askAgain, askHook } from './run-hook.ts';
 
 export interface ToolMoment {
   assistantMessage: AssistantMessage;
@@ -70,7 +70,7 @@ export async function passGates(effect: Effect, agent: Agent, moment: ToolMoment
     if (changed !== undefined) replaceArgs(args, changed);
     if (verdict.block) return { pass: false, failed: false, reason: verdict.reason || 'Tool execution was blocked' };
     if (verdict.ask !== undefined)
-      return { pass: false, failed: false, reason: `Approval required: ${verdict.ask.reason}` };
+      return { pass: false, failed: false, reason: `approval required: ${verdict.ask.reason}` };
   }
   return { pass: true };
 }
@@ -102,6 +102,8 @@ export async function patchWithHooks(
       handler,
       settings,
       call: async () => patchResult(before, ((await ask()) ?? {}) as Parameters<typeof patchResult>[1]),
+      // What another handler is still to take out of the result must not reach the disk.
+      keep: async () => askAgain,
       describe: (after) => ({ changed: changedFields(before, after) }),
     });
     if ('error' in answer) return answer.error;

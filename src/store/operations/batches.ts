@@ -38,16 +38,17 @@ export async function settleCalls(db: Db, session: SessionsRow, place: Place, en
     const call = await selectCall(db, session.session_id, end.entryId, end.index);
     if (call.settled !== null) continue;
     const { before = [], ...settled } = end;
-    await db
-      .updateTable('calls')
-      .set({ settled: JSON.stringify(settled), outcome: end.outcome })
-      .where('session_id', '=', session.session_id)
-      .where('entry_id', '=', end.entryId)
-      .where('call_index', '=', end.index)
-      .execute();
-    await appendRecords(db, session, place, [...before, endRecord(call, end)]);
-    if (end.sequential === true) await appendResults(db, session, place, [{ call, end }]);
-    await appendWhenComplete(db, session, place, end.entryId);
+    const others = await selectWaiting(db, call);
+    const complete = others.every((other) => other.settled === 1);
+    const withResult = end.sequential === true || others.length === 0;
+    await updateCall(db, call, {
+      settled: JSON.stringify(settled),
+      outcome: end.outcome,
+      ...(withResult ? { appended: 1 } : {}),
+    });
+    const records = [...before, endRecord(call, end), ...(withResult ? [resultRecord(call, end)] : [])];
+    await appendRecords(db, session, place, records);
+    if (complete && others.length > 0) await appendWaiting(db, session, place, end.entryId);
   }
 }
 
@@ -121,29 +122,24 @@ async function selectBatch(db: Db, sessionId: string, entryId: string): Promise<
     .execute();
 }
 
-async function appendWhenComplete(db: Db, session: SessionsRow, place: Place, entryId: string): Promise<void> {
-  const open = await db
+/** The other calls of the batch that have no result entry yet, and whether they are settled. */
+async function selectWaiting(db: Db, call: CallsRow): Promise<{ settled: number }[]> {
+  return db
     .selectFrom('calls')
-    .select('call_index')
-    .where('session_id', '=', session.session_id)
-    .where('entry_id', '=', entryId)
-    .where('settled', 'is', null)
-    .limit(1)
-    .executeTakeFirst();
-  if (open !== undefined) return;
-  const calls = await selectBatch(db, session.session_id, entryId);
-  const waiting = calls.flatMap((call) =>
-    call.appended === 1 || call.settled === null ? [] : [{ call, end: JSON.parse(call.settled) as SettledCall }],
-  );
-  await appendResults(db, session, place, waiting);
+    .select((eb) => eb.case().when('settled', 'is', null).then(0).else(1).end().as('settled'))
+    .where('session_id', '=', call.session_id)
+    .where('entry_id', '=', call.entry_id)
+    .where('call_index', '!=', call.call_index)
+    .where('appended', '=', 0)
+    .execute();
 }
 
-async function appendResults(
-  db: Db,
-  session: SessionsRow,
-  place: Place,
-  results: { call: CallsRow; end: SettledCall }[],
-): Promise<void> {
+/** Appends the results of all calls that wait for the batch to be complete, in its order. */
+async function appendWaiting(db: Db, session: SessionsRow, place: Place, entryId: string): Promise<void> {
+  const calls = await selectBatch(db, session.session_id, entryId);
+  const results = calls.flatMap((call) =>
+    call.appended === 1 || call.settled === null ? [] : [{ call, end: JSON.parse(call.settled) as SettledCall }],
+  );
   await appendRecords(
     db,
     session,

@@ -30,12 +30,17 @@ export async function applyCommit(
   if (effect.finished_at !== null) return { leaf: session.leaf };
   const place: Place = { runId: fence.runId ?? null, turn: fence.turn ?? null };
 
+  const { records = [], settle = [], after = [] } = parts;
+  // With no call to settle in between they stand next to each other in the log, and are appended in one go.
+  const together = settle.length === 0;
   if (parts.openRun !== undefined) await openRun(db, session, parts.openRun);
-  if (parts.records !== undefined) await appendRecords(db, session, place, parts.records);
+  await appendRecords(db, session, place, together ? [...records, ...after] : records);
   if (parts.settings !== undefined) applySettings(session, parts.settings);
   if (parts.batch !== undefined) await registerBatch(db, session.session_id, place, parts.batch);
-  if (parts.settle !== undefined) await settleCalls(db, session, place, parts.settle);
-  if (parts.after !== undefined) await appendRecords(db, session, place, parts.after);
+  if (!together) {
+    await settleCalls(db, session, place, settle);
+    await appendRecords(db, session, place, after);
+  }
   if (parts.request !== undefined) await saveRequest(db, session.session_id, parts.request);
   if (parts.usage !== undefined) await addRunUsage(db, session, fence.runId, parts.usage);
   if (parts.closeRun !== undefined) await closeRun(db, session, parts.closeRun);

@@ -1,4 +1,5 @@
-import type { Db } from '../schema.ts';
+import type { Selectable } from 'kysely';
+import type { Db, RequestsTable } from '../schema.ts';
 import type { RequestRecord } from '../types.ts';
 
 type MessageRef = RequestRecord['messages'][number];
@@ -8,16 +9,14 @@ type MessageRef = RequestRecord['messages'][number];
  * long as it is the last one (a request that was made anew after an overflow); later it changes nothing.
  */
 export async function saveRequest(db: Db, sessionId: string, request: RequestRecord): Promise<void> {
-  const last = await db
-    .selectFrom('requests')
-    .select((eb) => eb.fn.max('seq').as('seq'))
-    .where('session_id', '=', sessionId)
-    .executeTakeFirst();
-  const lastSeq = last?.seq ?? 0;
+  const last = await selectLast(db, sessionId);
   const known = await findSeq(db, sessionId, request.runId, request.turn);
-  if (known !== undefined && known !== lastSeq) return;
-  const seq = known ?? lastSeq + 1;
-  const before = await rebuild(db, sessionId, seq - 1);
+  if (known !== undefined && known !== last?.seq) return;
+  const before =
+    known === undefined && last !== undefined
+      ? await messagesOf(db, sessionId, last)
+      : await rebuild(db, sessionId, (known ?? 1) - 1);
+  const seq = known ?? (last?.seq ?? 0) + 1;
   let kept = 0;
   while (kept < before.length && kept < request.messages.length && sameRef(before[kept], request.messages[kept])) {
     kept += 1;
@@ -28,6 +27,58 @@ export async function saveRequest(db: Db, sessionId: string, request: RequestRec
     .values({ session_id: sessionId, seq, run_id: request.runId, turn: request.turn, ...delta })
     .onConflict((conflict) => conflict.columns(['session_id', 'seq']).doUpdateSet(delta))
     .execute();
+  const { runId: run_id, turn } = request;
+  remember(db, sessionId, { row: { seq, run_id, turn, ...delta }, messages: request.messages });
+}
+
+type LastRow = Pick<Selectable<RequestsTable>, 'seq' | 'run_id' | 'turn' | 'kept' | 'appended' | 'frame'>;
+
+interface Remembered {
+  row: LastRow;
+  messages: MessageRef[];
+}
+
+/** Sessions whose last request a connection remembers. */
+const rememberedSessions = 500;
+const remembered = new WeakMap<Db, Map<string, Remembered>>();
+
+/**
+ * The list that the session's last row stands for. Without memory every turn would read all rows before it. A row that is
+ * not the last one any more never changes, so the same last row stands for the same list, whoever wrote it.
+ */
+async function messagesOf(db: Db, sessionId: string, last: LastRow): Promise<MessageRef[]> {
+  const known = remembered.get(db)?.get(sessionId);
+  return known !== undefined && sameRow(known.row, last) ? known.messages : rebuild(db, sessionId, last.seq);
+}
+
+function remember(db: Db, sessionId: string, entry: Remembered): void {
+  const sessions = remembered.get(db) ?? new Map<string, Remembered>();
+  remembered.set(db, sessions);
+  sessions.delete(sessionId);
+  sessions.set(sessionId, entry);
+  const oldest = sessions.keys().next().value;
+  if (oldest !== undefined && sessions.size > rememberedSessions) sessions.delete(oldest);
+}
+
+function sameRow(left: LastRow, right: LastRow): boolean {
+  return (
+    left.seq === right.seq &&
+    left.run_id === right.run_id &&
+    left.turn === right.turn &&
+    left.kept === right.kept &&
+    left.appended === right.appended &&
+    left.frame === right.frame
+  );
+}
+
+async function selectLast(db: Db, sessionId: string): Promise<LastRow | undefined> {
+  return db
+    .selectFrom('requests')
+    .select(['seq', 'run_id', 'turn', 'kept', 'appended', 'frame'])
+    .where('session_id', '=', sessionId)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 }
 
 export async function readRequest(

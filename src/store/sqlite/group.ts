@@ -13,7 +13,7 @@ type Answer = { value: unknown } | { error: EverturnError };
 
 /**
  * Runs the jobs in one transaction, each under a savepoint, and answers them when it is on the disk: one fsync for all.
- * A job that fails takes back its own writes alone. If the commit fails, all fail. If SQLite gives up the transaction in
+ * A job that fails takes back its own writes alone (one that has the transaction to itself needs no savepoint). If the commit fails, all fail. If SQLite gives up the transaction in
  * the middle (a full disk), the job that met it fails and the others run again without it.
  */
 export async function runGroup<Schema>(connection: Connection<Schema>, jobs: readonly Job<Schema>[]): Promise<void> {
@@ -28,7 +28,8 @@ export async function runGroup<Schema>(connection: Connection<Schema>, jobs: rea
         waiting = waiting.filter((job) => job !== attempt.culprit);
         continue;
       }
-      connection.exec('commit');
+      // A job that failed alone has ended the transaction: it left nothing to commit.
+      if (connection.inTransaction) connection.exec('commit');
       answers = attempt.answers;
     } catch (error) {
       // Answers given in a transaction that is lost may rest on writes that are lost: a `fenced`, say.
@@ -50,16 +51,17 @@ async function runInTransaction<Schema>(
   jobs: readonly Job<Schema>[],
 ): Promise<{ answers: Map<Job<Schema>, Answer> } | { culprit: Job<Schema>; error: EverturnError }> {
   const answers = new Map<Job<Schema>, Answer>();
+  const shared = jobs.length > 1;
   for (const job of jobs) {
-    connection.exec('savepoint job');
+    if (shared) connection.exec('savepoint job');
     try {
       answers.set(job, { value: await job.run(connection.db) });
-      connection.exec('release job');
+      if (shared) connection.exec('release job');
     } catch (cause) {
       const error = toStoreError(cause, connection.file);
       if (!connection.inTransaction) return { culprit: job, error };
-      connection.exec('rollback to job');
-      connection.exec('release job');
+      connection.exec(shared ? 'rollback to job' : 'rollback');
+      if (shared) connection.exec('release job');
       answers.set(job, { error });
     }
   }

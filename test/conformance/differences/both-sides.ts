@@ -50,7 +50,7 @@ export function transcriptWords({ transcript }: Observation): string[] {
   );
 }
 
-export function messageWord(message: PlainMessage): string {
+function messageWord(message: PlainMessage): string {
   const { role, stopReason, toolCallId, errorMessage, content } = message;
   const text = [textIn(content), errorMessage].filter(Boolean).join(' ');
   return `${[role === 'toolResult' ? 'result' : role, stopReason, toolCallId].filter(Boolean).join(' ')}: ${text}`;

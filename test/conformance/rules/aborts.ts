@@ -1,5 +1,5 @@
 import type { Plain } from '../normal.ts';
-import type { Observation, SeenEvent } from '../observation.ts';
+import type { SeenEvent } from '../observation.ts';
 import type { Rule, Sides } from '../rules.ts';
 import { callIds, eachList, type Message, messageOf } from './walk.ts';
 
@@ -169,5 +169,3 @@ function calmTurn(events: SeenEvent[]): SeenEvent[] {
     ...events.filter(isResult).sort(byResult),
   ];
 }
-
-export type { Observation };

@@ -1,0 +1,13 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../common/json.ts';
+
+/** Short: it tells a changed input, it protects nothing. */
+const digits = 16;
+
+/** A digest of what a local activity was given. Temporal keeps its result alone, so the result has this. */
+export function inputDigest(input: unknown): string {
+  return createHash('sha256')
+    .update(canonicalJson(JSON.parse(JSON.stringify(input))))
+    .digest('hex')
+    .slice(0, digits);
+}
