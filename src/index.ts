@@ -87,5 +87,5 @@ export type {
   BeforeToolCallResult,
   HookSettings,
 } from './hooks/types.ts';
-export type { Store } from './store/index.ts';
+export type { OpenStoreOptions, Store } from './store/index.ts';
 export { openStore } from './store/index.ts';

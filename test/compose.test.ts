@@ -70,7 +70,8 @@ test('the worker finds the server of the same file, and keeps its store on a vol
 
 test('the agents that the worker is given are mounted where they can import the package', () => {
   const { environment, volumes } = named('worker');
-  const [, from, folder] = volumes.map((each) => /^\$\{EVERTURN_AGENTS_DIR:-([^}]+)\}:([^:]+):ro$/.exec(each)).find(Boolean) ?? [];
+  const [, from, folder] =
+    volumes.map((each) => /^\$\{EVERTURN_AGENTS_DIR:-([^}]+)\}:([^:]+):ro$/.exec(each)).find(Boolean) ?? [];
   const file = environment.EVERTURN_AGENTS?.slice((folder ?? '').length);
   expect(environment.EVERTURN_AGENTS).toBe(`${folder}${file}`);
   expect(folder?.startsWith('/app/')).toBe(true);

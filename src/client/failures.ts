@@ -14,6 +14,7 @@ import { unreachable } from '../temporal/address.ts';
 const deadlineExceeded = 4;
 const cancelled = 1;
 const unavailable = 14;
+const failedPrecondition = 9;
 
 /** Any failure of a call to Temporal as a typed error that says what to do. */
 export function toClientError(
@@ -32,6 +33,7 @@ export function toClientError(
     );
   }
   if (grpcCode(error) === unavailable) return unreachable(place.address, error);
+  if (grpcCode(error) === failedPrecondition && isTaskTrouble(error)) return noWorker(place.taskQueue, error);
   const cause =
     error instanceof WorkflowExecutionAlreadyStartedError || error instanceof ServiceError
       ? (error.cause ?? error)
@@ -47,6 +49,14 @@ export function isTimeout(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
   const code = grpcCode(error);
   return code === deadlineExceeded || code === cancelled;
+}
+
+/** The server asks nobody while tasks of the session fail or run out, as after workers that died in them: that passes. */
+function isTaskTrouble(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.message.includes('Workflow Task in failed state')) return true;
+  }
+  return false;
 }
 
 /** The typed error that a workflow or an effect threw, out of Temporal's wrapping. */

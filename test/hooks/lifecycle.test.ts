@@ -40,8 +40,8 @@ const script = [{ calls: [{ name: 'say', id: 'a', args: { text: 'hi' } }] }, { t
 
 /** Ends the worker in good order, and starts the next one. */
 async function replaceWorker(): Promise<void> {
-  const ending = harness['endings'][0]!();
-  harness['endings'][0] = await harness.startWorker({ agents: agents() });
+  const ending = harness.endings[0]!();
+  harness.endings[0] = await harness.startWorker({ agents: agents() });
   await ending;
 }
 

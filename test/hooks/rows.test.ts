@@ -178,9 +178,9 @@ test('no retry of an effect asks a hook again, except one that sets headers', as
 
 test('a replay of the workflow asks no hook', async () => {
   const talk = await whole();
-  await harness['endings'][0]?.();
+  await harness.endings[0]?.();
   const again = await harness.startWorker();
-  harness['endings'][0] = again;
+  harness.endings[0] = again;
   expect(await talk.session.queues()).toMatchObject({ steer: [] });
   expect(spies.names(talk)).toEqual(order);
 });

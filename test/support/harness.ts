@@ -58,7 +58,8 @@ export class Harness {
   readonly requests: ScriptedRequest[] = [];
   private readonly scripts = new Map<string, readonly TalkReply[] | ((request: ScriptedRequest) => TalkReply)>();
   private talks: Talk[] = [];
-  private endings: (() => Promise<void>)[] = [];
+  /** What ends the workers, by their order. */
+  endings: (() => Promise<void>)[] = [];
 
   private readonly options: HarnessOptions;
 

@@ -52,3 +52,10 @@ test('differences 51 and 52: after an abort no hook is asked, and the reply that
   });
   expect(pi.transcript.at(-1)?.message).toMatchObject({ api: 'played', stopReason: 'aborted', content: [] });
 });
+
+test('difference 58: a gate that throws once its run is aborted leaves an aborted call, not a failed one', async () => {
+  const script = scenario(gated, { turns: [{ calls: calls({ inGate: [abort], gate: ['throw'] }) }] });
+  const { pi, everturn } = await bothSides(stage(), script, [51, 58]);
+  expect(transcriptWords(pi)[2]).toBe('result c0.0.0: scripted in tool_call c0.0.0.0');
+  expect(transcriptWords(everturn)[2]).toBe('result c0.0.0: Operation aborted');
+});

@@ -1,6 +1,7 @@
 import type { Plain } from '../normal.ts';
 import type { SeenEvent } from '../observation.ts';
 import type { Rule, Sides } from '../rules.ts';
+import { callAt } from '../scenario.ts';
 import { callIds, eachList, type Message, messageOf } from './walk.ts';
 
 const abortedText = 'Operation aborted';
@@ -14,11 +15,13 @@ const requestHooks: ReadonlySet<string> = new Set([
 
 /**
  * Difference 12: calls that an abort kept from running have events and a result. Difference 52: after an abort no hook is
- * asked for a request that will not be made. Difference 5: the queue hooks are not asked then either.
+ * asked for a request that will not be made. Difference 5: the queue hooks are not asked then either. Difference 58: a gate
+ * that throws after an abort does not make a failed call of an aborted one.
  */
 export const aborts: Rule = (sides) => {
   const { pi, everturn, scenario, use } = sides;
   if (!pi.ends.some(({ status }) => status === 'aborted')) return;
+  abortsWin(sides);
   eachList(pi, (messages) => {
     if (addResults(messages)) use(12);
   });
@@ -43,6 +46,16 @@ export const aborts: Rule = (sides) => {
     return true;
   });
 };
+
+function abortsWin({ scenario, pi, use }: Sides): void {
+  for (const { hook, handler, call = '', move, aborted } of pi.calls) {
+    const aborts = callAt(scenario, call)?.inGate.some((action) => action.do === 'abort');
+    if (!(aborted || aborts) || move !== 'throw' || (hook !== 'tool_call' && hook !== 'beforeToolCall')) continue;
+    const thrown = JSON.stringify(`scripted in ${hook} ${call}.${handler}`);
+    Object.assign(pi, JSON.parse(JSON.stringify(pi).replaceAll(thrown, JSON.stringify(abortedText))));
+    use(58);
+  }
+}
 
 function drop(use: Sides['use'], number: number): false {
   use(number);
