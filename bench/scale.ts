@@ -44,8 +44,13 @@ export async function scale(options: { sessions: number; turns: number }): Promi
         await untilDone(client, sessionIds);
         const seconds = (performance.now() - started) / 1_000;
         const overheads: number[] = [];
-        for (const sessionId of sessionIds) overheads.push(...(await readOverheads(client, sessionId)));
-        return { turnsPerSecond: turns / seconds, overheads };
+        let retriedEffects = 0;
+        for (const sessionId of sessionIds) {
+          overheads.push(...(await readOverheads(client, sessionId)));
+          const { attempts, effects } = await client.store.countEffects(sessionId);
+          retriedEffects += attempts - effects;
+        }
+        return { turnsPerSecond: turns / seconds, overheads, retriedEffects };
       });
       const [workerMb = 0, serverMb = 0] = memory();
       await worker.stop();
@@ -55,6 +60,7 @@ export async function scale(options: { sessions: number; turns: number }): Promi
         turnsPerSecond: round(measured.turnsPerSecond),
         overheadP50Ms: percentile(measured.overheads, 0.5),
         overheadP99Ms: percentile(measured.overheads, 0.99),
+        retriedEffects: measured.retriedEffects,
         workerRssMb: workerMb,
         serverRssMb: serverMb,
       };
@@ -69,7 +75,9 @@ async function promptAll(client: AgentClient, sessionIds: readonly string[], tur
     for (let sessionId = waiting.shift(); sessionId !== undefined; sessionId = waiting.shift())
       await client.session(sessionId, { agent: 'bench' }).prompt(promptFor(turns), { runId });
   };
-  await Promise.all(Array.from({ length: promptsAtOnce }, lane));
+  // All have ended before the first trouble is told: the client is closed after that.
+  const lanes = await Promise.allSettled(Array.from({ length: promptsAtOnce }, lane));
+  for (const ended of lanes) if (ended.status === 'rejected') throw ended.reason;
 }
 
 /** One reader for all: a client of its own for each session would be what is measured. */

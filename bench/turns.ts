@@ -2,7 +2,7 @@ import type { AgentClient } from 'everturn/client';
 import { echoAgent } from './agents.ts';
 import { runBare } from './bare.ts';
 import { bundleFloor, runFloor } from './floor/run-floor.ts';
-import { bytesIn, readHistory } from './history.ts';
+import { bytesIn, fullTurns, readHistory } from './history.ts';
 import { type Figures, mean, newQueue, type Place, percentile, round, withServer, withWorker } from './lib.ts';
 import { promptFor } from './model.ts';
 
@@ -54,13 +54,13 @@ async function runOurs(place: Place, options: TurnsOptions) {
         throw new Error(`a run ended as ${status} after ${turns} turns`);
     }
     const steps = await Promise.all(sessions.map((each) => readSteps(client, each.sessionId)));
-    const history = await readHistory(place.server.address, `${queue.taskQueue}-0`);
+    const history = fullTurns(await readHistory(place.server.address, `${queue.taskQueue}-0`), results[0]?.runId ?? '');
     return {
       turnsPerSecond: (options.sessions * options.turns) / seconds,
       steps: steps.flat(),
-      // Of the whole history, what opens and ends the session included.
-      historyBytesPerTurn: bytesIn(history) / options.turns,
-      historyEventsPerTurn: history.length / options.turns,
+      // What opens and ends the session, once, is not a turn's.
+      historyBytesPerTurn: mean(history.map(bytesIn)),
+      historyEventsPerTurn: mean(history.map((events) => events.length)),
     };
   });
 }

@@ -222,9 +222,17 @@ class Stop {
   private readonly controller = new AbortController();
   private readonly unwatch: () => void;
   private readonly context: Context;
-  private readonly onCancel = () => this.fire(this.cancelReason());
+  private readonly onCancel = () => {
+    const reason = this.cancelReason();
+    if (reason === 'abort' && this.context.info.isLocal) void this.askWhether();
+    else this.fire(reason);
+  };
+  private readonly runtime: Runtime;
+  private readonly fence: Fence;
 
   constructor(runtime: Runtime, fence: Fence, context: Context) {
+    this.runtime = runtime;
+    this.fence = fence;
     this.context = context;
     if (context.cancellationSignal.aborted) this.onCancel();
     else context.cancellationSignal.addEventListener('abort', this.onCancel, { once: true });
@@ -249,6 +257,16 @@ class Stop {
   end(): void {
     this.context.cancellationSignal.removeEventListener('abort', this.onCancel);
     this.unwatch();
+  }
+
+  /**
+   * A local activity hears the same word when its workflow task ran out, and another one repeats it: nobody has aborted
+   * anything then, and nothing may be kept that says so. An abort that only a signal knows of ends the run without it.
+   */
+  private async askWhether(): Promise<void> {
+    const { sessionId, runId } = this.fence;
+    const controls = await this.runtime.store.readControls([sessionId]).catch(() => []);
+    this.fire(controls.some((control) => control.runId === runId) ? 'abort' : 'lost');
   }
 
   private cancelReason(): StopReason {

@@ -6,7 +6,7 @@ import { beforeToolCall } from './before-tool-call.ts';
 import { loadContext, pollQueueHook, saveContext } from './context.ts';
 import { toFailure } from './effect.ts';
 import { executeTool } from './execute-tool.ts';
-import { inputDigest } from './input-digest.ts';
+import { inputDigest, inputDigestKey } from './input-digest.ts';
 import { checkModel, openSession } from './open-session.ts';
 import type { Runtime } from './runtime.ts';
 import { streamAssistantResponse } from './stream-assistant-response.ts';
@@ -31,7 +31,7 @@ export function createActivities(runtime: Runtime): Effects & LocalEffects {
 /** What a local activity was given is not in history: a replay compares it by this digest (`replayHistory`). */
 async function told<T extends object>(input: unknown, result: Promise<T>): Promise<T> {
   const value = await result;
-  return Context.current().info.isLocal ? { ...value, inputDigest: inputDigest(input) } : value;
+  return Context.current().info.isLocal ? { ...value, [inputDigestKey]: inputDigest(input) } : value;
 }
 
 /** For effects that write nothing. */

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../common/json.ts';
 
+/** Under this name the result of a local activity has the digest of its input. */
+export const inputDigestKey = 'inputDigest';
+
 /** Short: it tells a changed input, it protects nothing. */
 const digits = 16;
 

@@ -29,8 +29,9 @@ export async function* readEvents(
   options: EventsOptions = {},
 ): AsyncGenerator<SessionEvent> {
   const { follow = true, live = follow, signal } = options;
-  let offset = options.from ?? 0;
-  const assembler = await primed(store, sessionId, offset);
+  const first = options.from ?? 0;
+  let offset = first;
+  const assembler = await primed(store, sessionId, first);
   let seq = 0;
   let caughtUp = false;
   let lastNews = Date.now();
@@ -44,7 +45,8 @@ export async function* readEvents(
     caughtUp ||= live && records.length < batch && deltas.length < batch;
     for (const event of assembler.push(records, fresh)) {
       if (signal?.aborted) return;
-      yield event;
+      // A save_point is told with the record after its turn_end, which the caller has behind it.
+      if (event.offset === undefined || event.offset >= first) yield event;
     }
     if (records.length > 0 || deltas.length > 0) {
       lastNews = Date.now();

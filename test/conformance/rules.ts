@@ -20,7 +20,7 @@ export interface Sides {
 export type Rule = (sides: Sides) => void;
 
 // Each rule may rely on what those before it have made alike.
-const rules: readonly Rule[] = [shims, hookThrows, aborts, hookOrder, eventPlaces];
+const rules: readonly Rule[] = [shims, aborts, hookThrows, hookOrder, eventPlaces];
 
 const harnessEvents: ReadonlySet<string> = new Set([
   'queue_update',
