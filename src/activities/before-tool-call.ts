@@ -99,7 +99,7 @@ async function refuse(
     result: textOutcome(reason),
     isError: true,
     timestamp: Date.now(),
-    sequential: input.sequential,
+    sequential: input.sequential === true,
   };
   await effect.commit({ settle: [settled] });
   const toolResult = input.wantMessage ? { toolResult: toResultMessage(call, settled) } : {};

@@ -181,18 +181,23 @@ async function settle(work: Work, executed: Executed): Promise<ToolResult> {
     result: executed.result,
     isError: executed.isError,
     timestamp: Date.now(),
-    sequential: input.sequential,
+    sequential: input.sequential === true,
     before: [startRecord(input.entryId, input.index, call)],
   };
   const result = toResult(work, settled);
   const { usage } = settled.result;
   await runtime.deltas.flush();
   try {
-    await effect.commit({
+    const { leaf } = await effect.commit({
       settle: [settled],
       ...(usage === undefined ? {} : { usage: toTotals(usage) }),
       result: JSON.parse(JSON.stringify(result)),
     });
+    // Of a single call the result is the leaf now: the next request, made here most likely, need not read it.
+    const resultId = toolResultEntryId(input.entryId, input.index);
+    if (input.index === 0 && leaf === resultId) {
+      runtime.contexts.extend(effect.fence.sessionId, input.entryId, resultId, toResultMessage(call, settled));
+    }
   } catch (error) {
     // Another attempt has settled the call meanwhile: the true result is kept beside what the model was told.
     if (isEverturnError(error, 'fenced'))

@@ -30,7 +30,7 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     effect: `${input.runId}/t${input.turn}/model`,
     runId: input.runId,
     turn: input.turn,
-    settling: input.aborted,
+    settling: input.aborted === true,
     first: {
       records: input.write,
       ...(input.openRun === undefined ? {} : { openRun: { runId: input.runId, token: input.openRun } }),
@@ -62,7 +62,6 @@ async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResu
     leaf,
     stopReason: 'stop',
     calls: [],
-    sequential: false,
     usage: noUsage,
   };
 }

@@ -27,9 +27,9 @@ const rejecting: readonly ErrorCode[] = [
   'internal',
   'unknown_agent',
 ];
-const fastMs = 15;
-const slowMs = 200;
-const slowAfterMs = 3_000;
+// A waiter looks often at first and then less: many of them share one store.
+const pausesMs = [15, 50, 200] as const;
+const [midAfterMs, slowAfterMs] = [500, 5_000];
 const liveCheckMs = 2_000;
 
 /**
@@ -60,7 +60,8 @@ export async function waitForRun(
         if (last === undefined) throw unknownRun(sessionId, runId);
       }
     }
-    const pause = Date.now() - began > slowAfterMs ? slowMs : fastMs;
+    const waited = Date.now() - began;
+    const pause = pausesMs[waited > slowAfterMs ? 2 : waited > midAfterMs ? 1 : 0];
     await delay(pause, undefined, signal === undefined ? {} : { signal });
   }
 }

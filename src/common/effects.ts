@@ -70,14 +70,14 @@ export interface ModelInput extends RunPlace {
   /** In the first turn: reserves the run id in the store. Another token with the same run id is a repeated prompt. */
   openRun?: string;
   /** True: a gate follows, which validates the arguments and announces the calls. */
-  gated: boolean;
+  gated?: boolean;
   base?: ContextBase;
   /** Digest of the system prompt of this run, when before_agent_start changed it. */
   systemPrompt?: string;
   /** True: a policy needs the message itself. */
-  wantMessage: boolean;
+  wantMessage?: boolean;
   /** True: write, then an aborted message, and no request. */
-  aborted: boolean;
+  aborted?: boolean;
 }
 
 export interface CallPlan {
@@ -102,7 +102,7 @@ export interface ModelResult {
   error?: ErrorInfo;
   calls: CallPlan[];
   /** True: the calls run one after the other. */
-  sequential: boolean;
+  sequential?: boolean;
   /** True: each call passes the gate, which has no handlers then, so that refused ones keep their place in the order. */
   gate?: boolean;
   usage: UsageTotals;
@@ -143,8 +143,8 @@ export interface GateInput extends RunPlace {
   /** Handlers that the session was opened with: a worker that has fewer lets nothing through. */
   handlers: number;
   indexes: number[];
-  sequential: boolean;
-  wantMessage: boolean;
+  sequential?: boolean;
+  wantMessage?: boolean;
 }
 
 export interface GateResult {
@@ -154,8 +154,8 @@ export interface GateResult {
 export interface ToolInput extends RunPlace {
   entryId: string;
   index: number;
-  sequential: boolean;
-  wantMessage: boolean;
+  sequential?: boolean;
+  wantMessage?: boolean;
   /** Digest of the arguments that the gate left. Default: the model's own, validated. */
   args?: string;
 }
@@ -220,4 +220,9 @@ export interface AppendResult {
   duplicate?: boolean;
   /** All results of the batch of `settleOpen`, in source order, when wanted. */
   toolResults?: ToolResultMessage[];
+}
+
+/** Only the flags that are set: each input and result stands in the history, where a false would cost its bytes. */
+export function flags<Name extends string>(all: Record<Name, boolean | undefined>): Partial<Record<Name, true>> {
+  return Object.fromEntries(Object.entries(all).filter(([, set]) => set === true)) as Partial<Record<Name, true>>;
 }

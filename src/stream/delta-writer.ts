@@ -27,12 +27,16 @@ export class DeltaWriter {
 
   open(place: { sessionId: string; runId: string; entryId: string; attempt: number }): DeltaSource {
     let n = 0;
-    const push = (delta: StreamDelta) => {
+    const add = (delta: StreamDelta) => {
       this.buffer.push({ ...place, n, delta });
       n += 1;
       this.timer ??= setTimeout(() => void this.flush(), batchMs);
     };
-    push({ type: 'reset' });
+    // What sends nothing writes nothing: most tools have no updates.
+    const push = (delta: StreamDelta) => {
+      if (n === 0) add({ type: 'reset' });
+      add(delta);
+    };
     return { push };
   }
 

@@ -1,5 +1,5 @@
 import { isCancellation } from '@temporalio/workflow';
-import type { CallPlan, ModelResult, RunPlace } from '../common/effects.ts';
+import { type CallPlan, flags, type ModelResult, type RunPlace } from '../common/effects.ts';
 import type { GateManifest, ToolManifest } from '../common/manifest.ts';
 import type { ToolResultMessage } from '../common/messages.ts';
 import { executeTool, gateOf } from './activities.ts';
@@ -103,8 +103,7 @@ async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
     entryId: reply.entryId,
     handlers: gate.handlers,
     indexes: calls.map((call) => call.index),
-    sequential: reply.sequential,
-    wantMessage,
+    ...flags({ sequential: reply.sequential, wantMessage }),
   });
   for (const call of decided.calls) if (call.state === 'settled') batch.settled.set(call.index, call);
   return decided.calls.filter((call) => call.state === 'ready');
@@ -121,8 +120,7 @@ async function execute(batch: Batch, call: CallPlan): Promise<void> {
     ...place,
     entryId: reply.entryId,
     index: call.index,
-    sequential: reply.sequential,
-    wantMessage,
+    ...flags({ sequential: reply.sequential, wantMessage }),
     ...args,
   };
   const result = await executeTool(tool, input);
@@ -137,7 +135,7 @@ async function execute(batch: Batch, call: CallPlan): Promise<void> {
 async function settleAborted(batch: Batch): Promise<BatchOutcome> {
   const { state, run, reply, wantMessage } = batch;
   const { entryId, sequential } = reply;
-  const settleOpen = { entryId, outcome: 'aborted', reason: 'Operation aborted', sequential } as const;
+  const settleOpen = { entryId, outcome: 'aborted', reason: 'Operation aborted', ...flags({ sequential }) } as const;
   const closed = await append(state, { runId: run.runId, turn: run.turn, records: [], settleOpen, wantMessage });
   return { terminate: false, toolResults: closed.toolResults ?? [] };
 }

@@ -1,5 +1,5 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
-import type { ModelInput, ModelResult } from '../common/effects.ts';
+import { flags, type ModelInput, type ModelResult } from '../common/effects.ts';
 import type { NewRecord } from '../common/events.ts';
 import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
@@ -63,9 +63,7 @@ async function streamReply(state: SessionState, run: RunState, wantMessage: bool
     thinkingLevel: state.thinkingLevel,
     activeTools: state.activeTools,
     write: turnRecords(state, run),
-    gated: manifest.hooks.beforeToolCall !== null,
-    wantMessage,
-    aborted: false,
+    ...flags({ gated: manifest.hooks.beforeToolCall !== null, wantMessage }),
     ...(run.turn === 0 ? { openRun: run.token } : {}),
     ...(run.base === null ? {} : { base: run.base }),
     ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),

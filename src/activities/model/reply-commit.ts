@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/agent.ts';
 import type { Tool } from '../../agent/tool.ts';
 import { validateArguments } from '../../agent/validate-arguments.ts';
-import type { CallPlan, ModelInput, ModelResult } from '../../common/effects.ts';
+import { type CallPlan, flags, type ModelInput, type ModelResult } from '../../common/effects.ts';
 import type { ErrorInfo } from '../../common/errors.ts';
 import type { NewRecord, ToolOutcomeKind } from '../../common/events.ts';
 import { toolResultEntryId } from '../../common/ids.ts';
@@ -32,7 +32,7 @@ export function replyCommit(
   const sequential = isSequential(agent, tools, calls);
   const settle: SettledCall[] = [];
   let starts: NewRecord[] = [];
-  const refusals = calls.map((call) => refusalOf(tools, call, message.stopReason, input.gated));
+  const refusals = calls.map((call) => refusalOf(tools, call, message.stopReason, input.gated === true));
   // One by one, a refused call ends when its turn comes: not here, but in the gate.
   const gate = sequential && message.stopReason !== 'length' && refusals.some((refusal) => refusal !== undefined);
   const plans = calls.map((call, index): CallPlan => {
@@ -66,8 +66,7 @@ export function replyCommit(
     leaf: null,
     stopReason: message.stopReason,
     calls: plans,
-    sequential,
-    ...(gate ? { gate } : {}),
+    ...flags({ sequential, gate }),
     usage: usage.totalTokens === 0 ? noUsage : usage,
     ...(error === undefined ? {} : { error }),
     ...(input.wantMessage ? { message } : {}),
