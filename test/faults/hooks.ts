@@ -108,6 +108,8 @@ export function replyOf(of: Of, { reply, options }: ScriptedRequest): ScriptedRe
   const evidence = of(options.sessionId ?? '');
   const script = JSON.parse(evidence.text(repliesFile)) as ScriptedReply[];
   const played = script[reply] ?? { text: 'More' };
+  // One that fails has no tokens to stand between.
+  if (played.error !== undefined) return played;
   const places = [
     ['before the first token', 0],
     ['between tokens', 1],
