@@ -9,11 +9,16 @@ const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
 const graceMs = 15_000;
 
 /** Effects of a session: heartbeats tell within 3 s that a worker is lost. */
-export const effects = proxyActivities<
-  Pick<Effects, 'openSession' | 'pollQueueHook' | 'loadContext' | 'saveContext' | 'checkModel' | 'expandPrompt'>
->({
+export const effects = proxyActivities<Pick<Effects, 'pollQueueHook' | 'loadContext' | 'saveContext'>>({
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: '3s',
+  retry,
+  cancellationType,
+});
+
+/** Look-ups and the opening are quick and send no heartbeat: a worker that is lost in one is noticed by its time limit. */
+export const quick = proxyActivities<Pick<Effects, 'openSession' | 'checkModel' | 'expandPrompt'>>({
+  startToCloseTimeout: '10s',
   retry,
   cancellationType,
 });

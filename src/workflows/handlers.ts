@@ -15,7 +15,7 @@ import {
   type SessionStatus,
   signalNames,
 } from '../common/signals.ts';
-import { effects } from './activities.ts';
+import { quick } from './activities.ts';
 import { flushEvents } from './append.ts';
 import { errorInfoOf, failureOf, refusing } from './failures.ts';
 import { beginAbort, clearQueues, enqueue, type QueueName } from './queues.ts';
@@ -133,7 +133,7 @@ async function placeByName(state: SessionState, prompt: PromptInput, name: Promp
   await opening(state);
   const { agent } = openedOf(state).manifest;
   try {
-    const { text } = await effects.expandPrompt({ agent, prompt: name });
+    const { text } = await quick.expandPrompt({ agent, prompt: name });
     checkPrompt(state, { ...prompt, message: text });
     return placePrompt(state, { ...prompt, message: text });
   } catch (error) {

@@ -9,7 +9,7 @@ import {
 import { EverturnError, toErrorInfo } from '../common/errors.ts';
 import { chainTag } from '../common/ids.ts';
 import { type SessionInput, sessionInputSchema } from '../common/signals.ts';
-import { effects } from './activities.ts';
+import { quick } from './activities.ts';
 import { flushEvents } from './append.ts';
 import { errorInfoOf, failureOf } from './failures.ts';
 import { installHandlers } from './handlers.ts';
@@ -54,7 +54,7 @@ function parseInput(input: unknown): SessionInput {
 
 async function open(state: SessionState): Promise<void> {
   const { agent, model, thinkingLevel, activeTools } = state.input;
-  const opened = await effects.openSession({
+  const opened = await quick.openSession({
     agent,
     ...(model === undefined ? {} : { model }),
     ...(thinkingLevel === undefined ? {} : { thinkingLevel }),

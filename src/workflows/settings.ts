@@ -2,7 +2,7 @@ import { condition, defineUpdate, setHandler } from '@temporalio/workflow';
 import type { NewEntry, ThinkingLevel } from '../common/entries.ts';
 import { EverturnError, toErrorInfo } from '../common/errors.ts';
 import { modelRefSchema, type QueueMode, queueModes, thinkingLevelSchema, updateNames } from '../common/signals.ts';
-import { effects } from './activities.ts';
+import { quick } from './activities.ts';
 import { append, takeRecords } from './append.ts';
 import { errorInfoOf, failureOf, refusing } from './failures.ts';
 import { nextNumber, openedOf, type SessionState } from './state.ts';
@@ -39,7 +39,7 @@ export function installSettingHandlers(state: SessionState): void {
 async function setModel(state: SessionState, model: string): Promise<void> {
   await opened(state);
   try {
-    await effects.checkModel({ model });
+    await quick.checkModel({ model });
   } catch (error) {
     throw failureOf(errorInfoOf(error));
   }
