@@ -188,11 +188,17 @@ async function settle(work: Work, executed: Executed): Promise<ToolResult> {
   const { usage } = settled.result;
   await runtime.deltas.flush();
   try {
-    const { leaf } = await effect.commit({
+    const { leaf, settledBefore } = await effect.commit({
       settle: [settled],
       ...(usage === undefined ? {} : { usage: toTotals(usage) }),
       result: JSON.parse(JSON.stringify(result)),
     });
+    // The workflow has closed the call meanwhile (this worker slept through an abort): what the model is told stays.
+    const [told] = settledBefore ?? [];
+    if (told !== undefined) {
+      if (!isTrue(told)) await keepTrue(work, executed);
+      return toResult(work, told);
+    }
     // Of a single call the result is the leaf now: the next request, made here most likely, need not read it.
     const resultId = toolResultEntryId(input.entryId, input.index);
     if (input.index === 0 && leaf === resultId) {
@@ -200,8 +206,7 @@ async function settle(work: Work, executed: Executed): Promise<ToolResult> {
     }
   } catch (error) {
     // Another attempt has settled the call meanwhile: the true result is kept beside what the model was told.
-    if (isEverturnError(error, 'fenced'))
-      await keepLate(runtime, effect.fence.sessionId, input, { result: settled.result as unknown as Json });
+    if (isEverturnError(error, 'fenced')) await keepTrue(work, executed);
     throw error;
   }
   return result;
@@ -222,6 +227,17 @@ function toResult({ input, call }: Work, settled: SettledCall): ToolResult {
 function lateOf({ agent }: Work, late: { result: Json } | { error: string }): Json {
   if (!hasResultHooks(agent)) return late;
   return { withheld: 'error' in late ? 'error' : 'result' };
+}
+
+/** What the tool really gave, beside what the model was told. */
+async function keepTrue({ runtime, effect, input }: Work, executed: Executed): Promise<void> {
+  if (!isTrue(executed)) return;
+  await keepLate(runtime, effect.fence.sessionId, input, { result: executed.result as unknown as Json });
+}
+
+/** Whether the tool ended by itself: that it was stopped, or lost, is not its result. */
+function isTrue({ outcome }: { outcome: ToolOutcomeKind }): boolean {
+  return outcome === 'completed' || outcome === 'failed';
 }
 
 async function keepLate(runtime: Runtime, sessionId: string, input: ToolInput, late: Json): Promise<void> {

@@ -127,8 +127,13 @@ export interface SettledCall {
 }
 
 export type CommitResult =
-  | { leaf: string | null; duplicateRun?: undefined }
-  | { leaf: string | null; duplicateRun: RunRow };
+  | {
+      leaf: string | null;
+      duplicateRun?: undefined;
+      /** Calls of `settle`, in its order, that were settled already and keep what they had. Absent: none. */
+      settledBefore?: SettledCall[];
+    }
+  | { leaf: string | null; duplicateRun: RunRow; settledBefore?: undefined };
 
 export interface RequestRecord {
   runId: string;

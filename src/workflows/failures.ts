@@ -1,4 +1,4 @@
-import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, isCancellation } from '@temporalio/workflow';
 import { type ErrorInfo, errorText, isErrorCode, isEverturnError, toErrorInfo } from '../common/errors.ts';
 
 /** The typed error behind a failed effect. */
@@ -17,6 +17,14 @@ export function errorInfoOf(failure: unknown): ErrorInfo {
     return { code: 'internal', message: cause.message };
   }
   return { code: 'internal', message: errorText(cause) };
+}
+
+/**
+ * Whether an effect failed since its run is aborted. The failure may have another name: an effect hears of an abort by its
+ * control record, before the signal is in the workflow, and one whose worker died when it was cancelled times out.
+ */
+export function failedByAbort(run: { aborting: boolean }, failure: unknown): boolean {
+  return run.aborting || isCancellation(failure) || errorInfoOf(failure).code === 'cancelled';
 }
 
 /** A typed error as callers of an update get it. */

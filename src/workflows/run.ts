@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { NewRecord, RunStatus } from '../common/events.ts';
@@ -8,7 +8,7 @@ import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
 import { emptyUsage } from '../common/usage.ts';
 import { effects, gateOf } from './activities.ts';
 import { append, takeRecords } from './append.ts';
-import { errorInfoOf } from './failures.ts';
+import { errorInfoOf, failedByAbort } from './failures.ts';
 import { addToView, decideRequest, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
 import { beginAbort, drain, giveBack, holdQueues } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
@@ -218,8 +218,7 @@ function rollOverIfDue(run: RunState): void {
  * write is written, open calls get a result, and a reply that never came is replaced by one with the error, as pi does.
  */
 async function endBrokenTurn(state: SessionState, run: RunState, failure: unknown): Promise<void> {
-  // An effect may hear of an abort by its control record, before the signal is here.
-  if (isCancellation(failure) || errorInfoOf(failure).code === 'cancelled') beginAbort(state, run);
+  if (failedByAbort(run, failure)) beginAbort(state, run);
   const entryId = assistantEntryId(run.runId, run.turn);
   const reason = run.aborting ? 'Operation aborted' : errorInfoOf(failure).message;
   const ended = state.events.some(

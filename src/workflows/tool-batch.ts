@@ -1,9 +1,9 @@
-import { isCancellation } from '@temporalio/workflow';
 import { type CallPlan, flags, type ModelResult, type RunPlace } from '../common/effects.ts';
 import type { GateManifest, ToolManifest } from '../common/manifest.ts';
 import type { ToolResultMessage } from '../common/messages.ts';
 import { executeTool, gateOf } from './activities.ts';
 import { append } from './append.ts';
+import { failedByAbort } from './failures.ts';
 import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 
@@ -64,7 +64,7 @@ export async function runToolBatch(
     if (reply.sequential) for (const call of open) await runSequentially(batch, call);
     else await runInParallel(batch, open);
   } catch (error) {
-    if (!isCancellation(error)) throw error;
+    if (!failedByAbort(run, error)) throw error;
     beginAbort(state, run);
   }
   return batch.settled.size < reply.calls.length ? await settleAborted(batch) : outcomeOf(batch);

@@ -1,10 +1,11 @@
-import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { CancellationScope } from '@temporalio/workflow';
 import { flags, type ModelInput, type ModelResult } from '../common/effects.ts';
 import type { NewRecord } from '../common/events.ts';
 import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
 import { messageRecords, takeRecords } from './append.ts';
+import { failedByAbort } from './failures.ts';
 import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
@@ -74,7 +75,7 @@ async function streamReply(state: SessionState, run: RunState, wantMessage: bool
     try {
       return await streamAssistantResponse(input);
     } catch (error) {
-      if (!isCancellation(error)) throw error;
+      if (!failedByAbort(run, error)) throw error;
       beginAbort(state, run);
     }
   }

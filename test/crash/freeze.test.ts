@@ -9,6 +9,7 @@ import { holdCommitFile } from '../support/worker-process.ts';
 let stage: CrashStage;
 let model: CrashSession;
 let tool: CrashSession;
+let aborted: CrashSession;
 const logs = new Map<CrashSession, string[]>();
 
 beforeAll(async () => {
@@ -16,9 +17,11 @@ beforeAll(async () => {
   const sleeper = await stage.startWorker();
   model = stage.session('model', 'plain', [{ text: 'Hello world' }]);
   tool = stage.session('tool', 'plain', [{ calls: [{ name: 'effect_never' }] }, { text: 'Done' }]);
+  aborted = stage.session('aborted', 'plain', [{ calls: [{ name: 'effect_never' }] }, {}, { text: 'Again' }]);
   const holds = new Map([
     [model, holdCommitFile('before', 'r1/t0/model')],
     [tool, holdCommitFile('before', 'r1/0/0/tool')],
+    [aborted, holdCommitFile('before', 'r1/0/0/tool')],
   ]);
   for (const [session, hold] of holds) {
     session.evidence.put(hold, String(sleeper.pid));
@@ -26,9 +29,10 @@ beforeAll(async () => {
     await session.reached(`${hold}.waiting`);
   }
   await sleeper.freeze();
+  await aborted.session.sendAbort('r1');
   await stage.startWorker();
   for (const session of holds.keys()) {
-    expect(await session.ended('r1')).toMatch(/^done: /);
+    expect(await session.ended('r1')).toMatch(session === aborted ? /^aborted: / : /^done: /);
     logs.set(session, await session.log());
   }
   for (const [session, hold] of holds) session.evidence.remove(hold);
@@ -52,4 +56,22 @@ test('the result of a never tool that was given up is kept beside the transcript
     result: { content: [{ type: 'text', text: 'effect_never done' }] },
   });
   await tool.check();
+});
+
+test('the result of a tool that an abort closed meanwhile is kept beside the transcript, and no later request has it', async () => {
+  const closed = [
+    'user: PROMPT',
+    'assistant:  +effect_never',
+    expect.stringMatching(/^result of effect_never \(error\): Operation aborted, outcome unknown/),
+    'assistant: ',
+  ];
+  expect(await aborted.lateResult('r1/0', 0)).toMatchObject({
+    result: { content: [{ type: 'text', text: 'effect_never done' }] },
+  });
+  expect(await aborted.log()).toEqual(logs.get(aborted));
+  expect(await aborted.transcript()).toEqual(closed);
+  await aborted.prompt('And now?');
+  expect(await aborted.ended('r2')).toBe('done: Again');
+  expect(aborted.asked(1)).toEqual([...closed, 'user: And now?']);
+  await aborted.check();
 });

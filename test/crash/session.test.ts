@@ -21,26 +21,33 @@ async function crash(meanwhile: () => Promise<void> | void = () => {}): Promise<
   worker = await stage.startWorker();
 }
 
-test('an abort after a crash ends a batch that hangs, and the finished calls keep their results', async () => {
-  const calls = [{ name: 'effect_never' }, { name: 'effect_never' }, { name: 'effect_safe', args: { hold: true } }];
-  const session = stage.session('abort', 'plain', [{ calls }, {}, { text: 'Again' }]);
-  await session.prompt();
-  await session.reached('call-0-2.holding');
-  await session.settled('r1/0', 2);
-  await crash(() => session.session.sendAbort('r1'));
+// Temporal counts the tool as running for a while after its worker is gone: cancelled then, it times out.
+test.each(['while the lost tool counts as running', 'while it waits to be retried'])(
+  'an abort after a crash, %s, ends the batch, and the finished calls keep their results',
+  async (when) => {
+    const calls = [{ name: 'effect_never' }, { name: 'effect_never' }, { name: 'effect_safe', args: { hold: true } }];
+    const session = stage.session(`abort ${when}`, 'plain', [{ calls }, {}, { text: 'Again' }]);
+    await session.prompt();
+    await session.reached('call-0-2.holding');
+    await session.settled('r1/0', 2);
+    await crash(async () => {
+      if (when.includes('retried')) await session.retried();
+      await session.session.sendAbort('r1');
+    });
 
-  expect(await session.ended('r1')).toMatch(/^aborted: /);
-  expect((await session.transcript()).slice(2)).toEqual([
-    'result of effect_never: effect_never done',
-    'result of effect_never: effect_never done',
-    expect.stringMatching(/^result of effect_safe \(error\): Operation aborted/),
-    // As in pi, an abort in the tools gives one more turn, whose request is never sent.
-    'assistant: ',
-  ]);
-  await session.prompt('And now?');
-  expect(await session.ended('r2')).toBe('done: Again');
-  await session.check();
-});
+    expect(await session.ended('r1')).toMatch(/^aborted: /);
+    expect((await session.transcript()).slice(2)).toEqual([
+      'result of effect_never: effect_never done',
+      'result of effect_never: effect_never done',
+      expect.stringMatching(/^result of effect_safe \(error\): Operation aborted/),
+      // As in pi, an abort in the tools gives one more turn, whose request is never sent.
+      'assistant: ',
+    ]);
+    await session.prompt('And now?');
+    expect(await session.ended('r2')).toBe('done: Again');
+    await session.check();
+  },
+);
 
 test('a permanent failure of the provider after a tool does not run the tool again', async () => {
   const session = stage.session('permanent', 'plain', [

@@ -67,6 +67,22 @@ describe('claims', () => {
 });
 
 describe('settling', () => {
+  test('a call that is settled keeps what it has, and whoever settles it again is told', async () => {
+    const store = await tempSession();
+    await startBatch(store, ['a', 'b']);
+    const unknown = settled('r/0', 0, { outcome: 'unknown', isError: true });
+    const close = fence('append');
+    expect(await store.commit(close, { settle: [unknown] })).not.toHaveProperty('settledBefore');
+    const before = await story(store);
+
+    const own = { settle: [settled('r/0', 0, { before: [startOf('r/0', 0, 'a')] })], result: 'own' };
+    expect(await store.commit(tool(0), own)).toMatchObject({ settledBefore: [unknown] });
+    // The effect is finished by now, and says the same.
+    expect(await store.commit(tool(0), own)).toMatchObject({ settledBefore: [unknown] });
+    expect(await story(store)).toEqual(before);
+    expect((await store.commit(tool(1), { settle: [settled('r/0', 1)] })).settledBefore).toBeUndefined();
+  });
+
   test('ends come as calls settle, results in source order with the last of them', async () => {
     const store = await tempSession();
     await startBatch(store, ['a', 'b', 'c']);

@@ -191,6 +191,13 @@ export class CrashSession {
     await waitFor(enough, { what: `${this.sessionId}: ${count} settled calls` });
   }
 
+  /** Waits until Temporal has given up on the first attempt of an activity that is pending. */
+  async retried(): Promise<void> {
+    const isRetried = async () =>
+      (await this.workflow.describe()).raw.pendingActivities?.some(({ attempt }) => (attempt ?? 1) > 1) === true;
+    await waitFor(isRetried, { what: `${this.sessionId}: a second attempt` });
+  }
+
   /** Waits for the true result of a call that was settled otherwise. */
   async lateResult(entryId: string, index: number): Promise<Json> {
     const read = async () => (await this.store.readBatch(this.sessionId, entryId))?.calls[index]?.lateResult;

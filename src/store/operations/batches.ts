@@ -32,11 +32,21 @@ export async function registerBatch(db: Db, sessionId: string, place: Place, bat
 /**
  * Settles calls: `tool_execution_end` at once, result entries in source order when the last call of the batch is settled,
  * or at once when the call is `sequential`. A settled call keeps what it has, and its `before` is not appended either.
+ * @returns the calls that were settled already, as they were
  */
-export async function settleCalls(db: Db, session: SessionsRow, place: Place, ends: SettledCall[]): Promise<void> {
+export async function settleCalls(
+  db: Db,
+  session: SessionsRow,
+  place: Place,
+  ends: SettledCall[],
+): Promise<SettledCall[]> {
+  const settledBefore: SettledCall[] = [];
   for (const end of ends) {
     const call = await selectCall(db, session.session_id, end.entryId, end.index);
-    if (call.settled !== null) continue;
+    if (call.settled !== null) {
+      settledBefore.push(JSON.parse(call.settled) as SettledCall);
+      continue;
+    }
     const { before = [], ...settled } = end;
     const others = await selectWaiting(db, call);
     const complete = others.every((other) => other.settled === 1);
@@ -50,6 +60,13 @@ export async function settleCalls(db: Db, session: SessionsRow, place: Place, en
     await appendRecords(db, session, place, records);
     if (complete && others.length > 0) await appendWaiting(db, session, place, end.entryId);
   }
+  return settledBefore;
+}
+
+/** Those of these calls that are settled, as they are. */
+export async function readSettled(db: Db, sessionId: string, ends: SettledCall[]): Promise<SettledCall[]> {
+  const calls = await Promise.all(ends.map((end) => selectCall(db, sessionId, end.entryId, end.index)));
+  return calls.flatMap(({ settled }) => (settled === null ? [] : [JSON.parse(settled) as SettledCall]));
 }
 
 /** A true result that came too late for the transcript. The first one is kept. */

@@ -1,6 +1,6 @@
 import type { Db, SessionsRow } from '../schema.ts';
-import type { Commit, CommitResult, Fence } from '../types.ts';
-import { registerBatch, settleCalls } from './batches.ts';
+import type { Commit, CommitResult, Fence, SettledCall } from '../types.ts';
+import { readSettled, registerBatch, settleCalls } from './batches.ts';
 import { type Entered, enter, finishEffect } from './fence.ts';
 import { appendRecords, type Place } from './log.ts';
 import { saveRequest } from './requests.ts';
@@ -27,26 +27,28 @@ export async function applyCommit(
     const duplicateRun = await findDuplicate(db, fence.sessionId, parts.openRun);
     if (duplicateRun !== undefined) return { leaf: session.leaf, duplicateRun };
   }
-  if (effect.finished_at !== null) return { leaf: session.leaf };
-  const place: Place = { runId: fence.runId ?? null, turn: fence.turn ?? null };
-
   const { records = [], settle = [], after = [] } = parts;
+  if (effect.finished_at !== null) return committed(session, await readSettled(db, session.session_id, settle));
+
+  const place: Place = { runId: fence.runId ?? null, turn: fence.turn ?? null };
   // With no call to settle in between they stand next to each other in the log, and are appended in one go.
   const together = settle.length === 0;
   if (parts.openRun !== undefined) await openRun(db, session, parts.openRun);
   await appendRecords(db, session, place, together ? [...records, ...after] : records);
   if (parts.settings !== undefined) applySettings(session, parts.settings);
   if (parts.batch !== undefined) await registerBatch(db, session.session_id, place, parts.batch);
-  if (!together) {
-    await settleCalls(db, session, place, settle);
-    await appendRecords(db, session, place, after);
-  }
+  const settledBefore = together ? [] : await settleCalls(db, session, place, settle);
+  if (!together) await appendRecords(db, session, place, after);
   if (parts.request !== undefined) await saveRequest(db, session.session_id, parts.request);
   if (parts.usage !== undefined) await addRunUsage(db, session, fence.runId, parts.usage);
   if (parts.closeRun !== undefined) await closeRun(db, session, parts.closeRun);
   if (parts.result !== undefined) await finishEffect(db, fence, parts.result);
   await saveSession(db, session);
-  return { leaf: session.leaf };
+  return committed(session, settledBefore);
+}
+
+function committed({ leaf }: SessionsRow, settledBefore: SettledCall[]): CommitResult {
+  return settledBefore.length === 0 ? { leaf } : { leaf, settledBefore };
 }
 
 function applySettings(session: SessionsRow, settings: NonNullable<Commit['settings']>): void {
