@@ -9,12 +9,15 @@ export async function bundleFloor(): Promise<WorkflowBundle> {
   return bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
 }
 
-/** Turns a second of the hand-written workflow, with the worker settings that Everturn's worker has. */
-export async function runFloor(
+/** Turns a second of the hand-written workflow. */
+export type Floor = (size: { sessions: number; turns: number }) => Promise<number>;
+
+/** A worker for the hand-written workflow, with the settings that Everturn's worker has, as long as `work` goes on. */
+export async function withFloor<T>(
   address: string,
   workflowBundle: WorkflowBundle,
-  { sessions, turns }: { sessions: number; turns: number },
-): Promise<number> {
+  work: (floor: Floor) => Promise<T>,
+): Promise<T> {
   const taskQueue = `floor-${process.pid}-${Date.now()}`;
   const [connection, clientConnection] = await Promise.all([
     NativeConnection.connect({ address }),
@@ -29,19 +32,19 @@ export async function runFloor(
     maxCachedWorkflows: 2_000,
   });
   const client = new Client({ connection: clientConnection });
-  const run = (name: string, count: number) =>
-    client.workflow.execute<typeof floorSession>('floorSession', {
-      workflowId: `${taskQueue}-${name}`,
-      taskQueue,
-      args: [count],
-    });
+  let runs = 0;
+  const run = (turns: number) => {
+    runs += 1;
+    const workflowId = `${taskQueue}-${runs}`;
+    return client.workflow.execute<typeof floorSession>('floorSession', { workflowId, taskQueue, args: [turns] });
+  };
+  const floor: Floor = async ({ sessions, turns }) => {
+    const started = performance.now();
+    await Promise.all(Array.from({ length: sessions }, () => run(turns)));
+    return (sessions * turns) / ((performance.now() - started) / 1_000);
+  };
   try {
-    return await worker.runUntil(async () => {
-      await run('warm', 5);
-      const started = performance.now();
-      await Promise.all(Array.from({ length: sessions }, (_, index) => run(String(index), turns)));
-      return (sessions * turns) / ((performance.now() - started) / 1_000);
-    });
+    return await worker.runUntil(() => work(floor));
   } finally {
     await Promise.all([connection.close(), clientConnection.close()]);
   }

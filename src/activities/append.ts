@@ -2,7 +2,7 @@ import type { AppendInput, AppendResult } from '../common/effects.ts';
 import type { Commit, SettledCall, StoredBatch } from '../store/types.ts';
 import { runWrite } from './effect.ts';
 import type { Runtime } from './runtime.ts';
-import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
+import { notEnteredText, startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
 
 /** Writes what the workflow causes. As a local activity it costs 2 ms; repeated, it changes nothing. */
 export function append(runtime: Runtime, input: AppendInput): Promise<AppendResult> {
@@ -38,7 +38,6 @@ function openCalls({ settleOpen }: AppendInput, batch: StoredBatch, timestamp: n
   return batch.calls
     .filter((call) => call.settled === undefined)
     .map((call) => {
-      const text = call.claimed ? `${reason}, outcome unknown: ${call.toolName} had started.` : reason;
       const announced = {
         type: 'toolCall',
         id: call.toolCallId,
@@ -49,7 +48,7 @@ function openCalls({ settleOpen }: AppendInput, batch: StoredBatch, timestamp: n
         entryId,
         index: call.index,
         outcome: call.claimed ? 'unknown' : outcome,
-        result: textOutcome(text),
+        result: textOutcome(notEnteredText(reason, call.toolName, call.claimed)),
         isError: true,
         timestamp,
         sequential,

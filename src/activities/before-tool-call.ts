@@ -8,7 +8,7 @@ import type { AssistantMessage, ToolCall } from '../common/messages.ts';
 import type { AgentContext } from '../common/policy.ts';
 import type { SettledCall } from '../store/types.ts';
 import { putJson } from './blobs.ts';
-import { type Effect, runEffect } from './effect.ts';
+import { type Effect, effectSession, runEffect } from './effect.ts';
 import { passGates } from './hooks/tool-hooks.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
@@ -19,7 +19,17 @@ import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
  * was decided for a call is kept before the next one is looked at, so a worker that dies in a hook repeats that one hook.
  */
 export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<GateResult> {
-  const place = { effect: `${input.entryId}/gate/${input.indexes[0]}`, runId: input.runId, turn: input.turn };
+  const [firstIndex = 0] = input.indexes;
+  const lastIndex = input.indexes.at(-1);
+  const place = {
+    effect: `${input.entryId}/gate/${firstIndex}`,
+    runId: input.runId,
+    turn: input.turn,
+    first: async () => {
+      const message = await readReply(runtime, effectSession(), input.entryId);
+      return { records: [startRecord(input.entryId, firstIndex, callAt(message, firstIndex))] };
+    },
+  };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
@@ -27,13 +37,16 @@ export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<Gate
     const calls: CallPlan[] = [];
     for (const index of input.indexes) {
       const call = callAt(message, index);
-      await effect.commit({ records: [startRecord(input.entryId, index, call)] });
+      if (index !== firstIndex) await effect.commit({ records: [startRecord(input.entryId, index, call)] });
       const decide = () => decideCall({ runtime, effect, agent, input, message, call, index, context });
-      const decision = await effect.once(`call/${index}`, decide);
-      if ('args' in decision) calls.push({ index, name: call.name, state: 'ready', ...decision.args });
-      else calls.push(await refuse(effect, input, call, index, decision));
+      // The last decision is kept with the gate's own outcome.
+      const decision = index === lastIndex ? await decide() : await effect.once(`call/${index}`, decide);
+      const refused = 'args' in decision ? undefined : refusalOf(input, index, decision);
+      calls.push(planOf(input, call, index, decision, refused));
+      const settle = refused === undefined ? [] : [refused];
+      if (index === lastIndex) await effect.commit({ settle, result: JSON.parse(JSON.stringify({ calls })) });
+      else if (refused !== undefined) await effect.commit({ settle });
     }
-    await effect.commit({ result: JSON.parse(JSON.stringify({ calls })) });
     return { calls };
   });
 }
@@ -85,14 +98,12 @@ async function decideCall({
 
 const aborted: Decision = { outcome: 'aborted', reason: 'Operation aborted' };
 
-async function refuse(
-  effect: Effect,
+function refusalOf(
   input: GateInput,
-  call: ToolCall,
   index: number,
   { outcome, reason }: { outcome: ToolOutcomeKind; reason: string },
-): Promise<CallPlan> {
-  const settled: SettledCall = {
+): SettledCall {
+  return {
     entryId: input.entryId,
     index,
     outcome,
@@ -101,7 +112,17 @@ async function refuse(
     timestamp: Date.now(),
     sequential: input.sequential === true,
   };
-  await effect.commit({ settle: [settled] });
-  const toolResult = input.wantMessage ? { toolResult: toResultMessage(call, settled) } : {};
-  return { index, name: call.name, state: 'settled', terminate: false, ...toolResult };
+}
+
+function planOf(
+  input: GateInput,
+  call: ToolCall,
+  index: number,
+  decision: Decision,
+  refused: SettledCall | undefined,
+): CallPlan {
+  const { name } = call;
+  if (refused === undefined) return { index, name, state: 'ready', ...('args' in decision ? decision.args : {}) };
+  const toolResult = input.wantMessage ? { toolResult: toResultMessage(call, refused) } : {};
+  return { index, name, state: 'settled', terminate: false, ...toolResult };
 }

@@ -37,6 +37,13 @@ export interface Effect {
   /** What an earlier attempt kept under this name. */
   step(name: string): Json | undefined;
   saveStep(name: string, outcome: Json): Promise<void>;
+  /**
+   * The same without waiting: `kept` does. For what a crash may ask for once more until then, since nothing was done with
+   * it yet.
+   */
+  saveStepSoon(name: string, outcome: Json): void;
+  /** Resolves when every step that was saved soon is in the store. @throws what kept one from it */
+  kept(): Promise<void>;
   /** Leaves a record for the next commit, before its own. */
   note(record: NewRecord): void;
 }
@@ -47,7 +54,7 @@ export interface EffectPlace {
   runId?: string;
   turn?: number;
   /** Written as the effect begins, unless there is nothing left to do: see `begun`. */
-  first?: Commit;
+  first?: Commit | ((stopped: StopReason | undefined) => Promise<Commit>);
   /** True: settles the effect of this name instead of carrying it out. */
   settling?: boolean;
 }
@@ -66,7 +73,8 @@ export async function runEffect<Result>(
   const stop = new Stop(runtime, fence, context);
   const heartbeat = setInterval(() => context.heartbeat(), heartbeatMs);
   try {
-    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, place.first));
+    const first = typeof place.first === 'function' ? await place.first(stop.reason) : place.first;
+    const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, first));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
     return await body(effectOf(runtime, fence, stop, begun));
@@ -102,6 +110,8 @@ interface Step<Value> {
 function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect): Effect {
   const { steps, attempts } = begun;
   const notes: NewRecord[] = [];
+  let saving: Promise<unknown> = Promise.resolve();
+  const save = (name: string, outcome: Json) => untilStored(stop, () => runtime.store.saveStep(fence, name, outcome));
   return {
     fence,
     attempt: fence.attempt,
@@ -116,7 +126,16 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
     },
     step: (name) => steps[name],
     saveStep: async (name, outcome) => {
-      steps[name] = await untilStored(stop, () => runtime.store.saveStep(fence, name, outcome));
+      steps[name] = await save(name, outcome);
+    },
+    saveStepSoon: (name, outcome) => {
+      steps[name] = outcome;
+      saving = Promise.all([saving, save(name, outcome)]);
+      // Told by `kept`, which every effect that saves so asks before it goes on to the world.
+      saving.catch(() => {});
+    },
+    kept: async () => {
+      await saving;
     },
     note: (record) => notes.push(record),
     once: async (name, make) => {
@@ -130,7 +149,7 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
       const value = await make();
       const made = notes.slice(before);
       const step = { value: value ?? null, ...(made.length === 0 ? {} : { notes: made }) };
-      const saved = await untilStored(stop, () => runtime.store.saveStep(fence, name, step as unknown as Json));
+      const saved = await save(name, step as unknown as Json);
       return (saved as unknown as Step<never>).value;
     },
   };
@@ -150,12 +169,23 @@ export async function runWrite<Result>(
   }
 }
 
+/** The session that the running effect belongs to: its workflow has the same id. */
+export function effectSession(): string {
+  return execution().workflowId;
+}
+
+function execution(): { workflowId: string; runId: string } {
+  const { workflowExecution } = Context.current().info;
+  if (workflowExecution === undefined) throw new EverturnError('internal', 'effects run in a workflow only');
+  return workflowExecution;
+}
+
 function fenceOf(place: EffectPlace): Fence {
   const { info } = Context.current();
-  if (info.workflowExecution === undefined) throw new EverturnError('internal', 'effects run in a workflow only');
+  const { workflowId, runId } = execution();
   return {
-    sessionId: info.workflowExecution.workflowId,
-    workflowRunId: info.workflowExecution.runId,
+    sessionId: workflowId,
+    workflowRunId: runId,
     effect: place.effect,
     attempt: place.settling ? settlingAttempt + info.attempt : info.attempt,
     ...(place.runId === undefined ? {} : { runId: place.runId }),

@@ -10,51 +10,57 @@ import { canonicalJson, type Json } from '../common/json.ts';
 import type { AssistantMessage, ToolCall } from '../common/messages.ts';
 import { toTotals } from '../common/usage.ts';
 import { withCaller } from '../hooks/current-signal.ts';
-import type { ClaimResult, SettledCall } from '../store/types.ts';
+import type { ClaimResult, Commit, SettledCall } from '../store/types.ts';
 import { readJson } from './blobs.ts';
-import { type Effect, runEffect } from './effect.ts';
+import { type Effect, effectSession, runEffect, type StopReason } from './effect.ts';
 import { callerOf } from './hooks/run-hook.ts';
 import { hasResultHooks, patchUpdate, patchWithHooks } from './hooks/tool-hooks.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
-import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
+import { notEnteredText, startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
 import { checked, type Executed, runTool } from './tools/run-tool.ts';
 
 /**
- * One call of a tool. The claim is written before the tool is entered, the result (after afterToolCall) with the event
- * and, once the batch is complete, the messages: each in one transaction. A worker that dies in between leaves the claim,
- * and what happens then is the tool's replay kind. Only the patched result leaves this process.
+ * One call of a tool. The claim is written as the effect begins and before the tool is entered, the result (after
+ * afterToolCall) with the event and, once the batch is complete, the messages: each in one transaction. A worker that dies
+ * in between leaves the claim, and what happens then is the tool's replay kind. Only the patched result leaves this process.
  */
 export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolResult> {
+  let prepared: Promise<Prepared> | undefined;
+  const prepare = () => {
+    prepared ??= prepareCall(runtime, input);
+    return prepared;
+  };
   const place = {
     effect: `${input.entryId}/${input.index}/tool`,
     runId: input.runId,
     turn: input.turn,
+    first: async (stopped: StopReason | undefined) => claimOf(input, await prepare(), stopped),
   };
   return runEffect(runtime, place, async (effect) => {
-    const agent = agentOf(runtime, input.agent);
-    const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
-    const work: Work = { runtime, effect, agent, input, call: callAt(message, input.index) };
-    if (effect.stopReason() === 'abort') return settle(work, failed('aborted', 'Operation aborted'));
-    const tool = agent.tools.find((candidate) => candidate.name === work.call.name);
-    if (tool === undefined) return settle(work, failed('not_found', `Tool ${work.call.name} not found`));
-    const args = await argumentsOf(work, tool);
-    if (!args.ok) return settle(work, failed('invalid_arguments', args.reason));
-    const claim = await runtime.store.claimTool(effect.fence, {
-      entryId: input.entryId,
-      index: input.index,
-      toolName: tool.name,
-      replay: tool.replay,
-      argsDigest: createHash('sha256').update(canonicalJson(args.args)).digest('hex'),
-      start: startRecord(input.entryId, input.index, work.call),
-    });
-    if (claim.state === 'settled') return toResult(work, claim.settled);
-    const run = async () =>
-      patch(work, message, args.args as Record<string, unknown>, await enter(work, tool, args.args, claim));
+    const { agent, message, call, target } = await prepare();
+    const work: Work = { runtime, effect, agent, input, call };
+    const claim = effect.begun.committed?.claim;
+    if (claim?.state === 'settled') return toResult(work, claim.settled);
+    // A run that is over has closed the call: settling finds what it was told.
+    if (effect.stopReason() === 'abort' || effect.begun.runEnded)
+      return settle(work, notEntered(call, claim !== undefined && wasEntered(claim)));
+    if ('refused' in target) return settle(work, target.refused);
+    if (claim === undefined || claim.state === 'withheld') throw stoppedBefore(call);
+    const { tool, args } = target;
+    const run = async () => patch(work, message, args as Record<string, unknown>, await enter(work, tool, args, claim));
     // The result is not kept before the hooks are through with it: what they are to take out of it must not reach the disk.
     // A worker that dies in a result hook is one that died in the tool.
     return settle(work, await (hasResultHooks(agent) ? effect.once('patched', run) : run()));
   });
+}
+
+/** What is known of a call before its effect begins. */
+interface Prepared {
+  agent: Agent;
+  message: AssistantMessage;
+  call: ToolCall;
+  target: { tool: Tool; args: unknown } | { refused: Executed };
 }
 
 interface Work {
@@ -65,12 +71,54 @@ interface Work {
   call: ToolCall;
 }
 
-async function argumentsOf({ runtime, input, call }: Work, tool: Tool): Promise<ReturnType<typeof validateArguments>> {
-  if (input.args === undefined) return validateArguments(tool, call);
-  return { ok: true, args: await readJson(runtime, input.args) };
+async function prepareCall(runtime: Runtime, input: ToolInput): Promise<Prepared> {
+  const agent = agentOf(runtime, input.agent);
+  const message = await readReply(runtime, effectSession(), input.entryId);
+  const call = callAt(message, input.index);
+  const tool = agent.tools.find((candidate) => candidate.name === call.name);
+  if (tool === undefined) {
+    return { agent, message, call, target: { refused: failed('not_found', `Tool ${call.name} not found`) } };
+  }
+  // What a gate let through is what it looked at.
+  const validated =
+    input.args === undefined
+      ? validateArguments(tool, call)
+      : ({ ok: true, args: await readJson(runtime, input.args) } as const);
+  const target = validated.ok
+    ? { tool, args: validated.args }
+    : { refused: failed('invalid_arguments', validated.reason) };
+  return { agent, message, call, target };
 }
 
-type Open = Exclude<ClaimResult, { state: 'settled' }>;
+function claimOf(input: ToolInput, { call, target }: Prepared, stopped: StopReason | undefined): Commit {
+  if ('refused' in target) return {};
+  return {
+    claim: {
+      entryId: input.entryId,
+      index: input.index,
+      toolName: target.tool.name,
+      replay: target.tool.replay,
+      argsDigest: createHash('sha256').update(canonicalJson(target.args)).digest('hex'),
+      start: startRecord(input.entryId, input.index, call),
+      ...(stopped === undefined ? {} : { withhold: true }),
+    },
+  };
+}
+
+type Open = Exclude<ClaimResult, { state: 'settled' | 'withheld' }>;
+
+/** Whether the tool may have taken effect: somebody was in it before this attempt. */
+function wasEntered(claim: ClaimResult): boolean {
+  return claim.state === 'again' || claim.state === 'unknown' || (claim.state === 'withheld' && claim.before);
+}
+
+function notEntered(call: ToolCall, before: boolean): Executed {
+  return failed(before ? 'unknown' : 'aborted', notEnteredText('Operation aborted', call.name, before));
+}
+
+function stoppedBefore(call: ToolCall): EverturnError {
+  return new EverturnError('cancelled', `The worker stopped before ${call.name} began.`, { retryable: true });
+}
 
 async function enter(work: Work, tool: Tool, args: unknown, claim: Open): Promise<Executed> {
   const { runtime, effect, input } = work;

@@ -6,12 +6,14 @@ import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { AssistantMessage } from '../common/messages.ts';
 import { emptyUsage, noUsage } from '../common/usage.ts';
 import type { ContextItem } from '../session/context-cache.ts';
+import type { Commit, RequestRecord } from '../store/types.ts';
 import { type Effect, runEffect } from './effect.ts';
 import { payloadHook } from './hooks/provider-hooks.ts';
 import { buildRequest } from './model/build-request.ts';
 import { toDelta } from './model/live.ts';
 import type { ModelOutcome } from './model/outcome.ts';
 import { replyCommit } from './model/reply-commit.ts';
+import { RequestKeeper } from './model/request-keeper.ts';
 import { checkModelAuth, resolveModel } from './model/resolve-model.ts';
 import { streamModel } from './model/stream-model.ts';
 import { agentOf, type Runtime } from './runtime.ts';
@@ -43,10 +45,10 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     if (runEnded || committed === undefined || committed.duplicateRun !== undefined) return repeatedRun(effect, input);
     const agent = agentOf(runtime, input.agent);
     if (input.aborted || effect.stopReason() === 'abort')
-      return finish(runtime, effect, agent, input, abortedMessage(input), undefined);
+      return finish(runtime, effect, agent, input, abortedMessage(input), {});
     const items = await runtime.contexts.read(effect.fence.sessionId, committed.leaf);
-    const outcome = await request(runtime, effect, agent, input, items);
-    return settle(runtime, effect, agent, input, outcome);
+    const { outcome, unkept } = await request(runtime, effect, agent, input, items);
+    return settle(runtime, effect, agent, input, outcome, unkept);
   });
 }
 
@@ -72,27 +74,28 @@ async function request(
   agent: Agent,
   input: ModelInput,
   items: ContextItem[],
-): Promise<ModelOutcome> {
+): Promise<{ outcome: ModelOutcome; unkept: Pick<Commit, 'request'> }> {
   const model = resolveModel(runtime.models, input.model);
   await checkModelAuth(runtime.models, model);
   const prepared = await buildRequest(runtime, effect, agent, input, model, items);
   const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempts });
-  const { systemPrompt, messages, tools, options } = prepared;
+  const { systemPrompt, messages, tools, options, record } = prepared;
+  const keeper = record === undefined ? undefined : new RequestKeeper(effect, record);
   const outcome = await streamModel({
     models: runtime.models,
     model,
     context: { systemPrompt, messages, tools },
     // The wire carries the request that the log keeps, not a continuation of state in one worker's memory.
     options: { ...options, disableContinuation: true, ...callbacksOf(runtime, effect, agent) },
-    signal: effect.signal,
+    signal: keeper === undefined ? effect.signal : AbortSignal.any([effect.signal, keeper.signal]),
     stallTimeoutMs: agent.stallTimeoutMs,
     onEvent: (event) => {
       const delta = toDelta(event);
       if (delta !== undefined) live.push(delta);
     },
   });
-  await runtime.deltas.flush();
-  return outcome;
+  const [unkept] = await Promise.all([keeper?.end() ?? {}, runtime.deltas.flush()]);
+  return { outcome, unkept };
 }
 
 /** after_provider_response is for readers of the log: headers that may hold secrets or state stay out. */
@@ -118,13 +121,18 @@ async function settle(
   agent: Agent,
   input: ModelInput,
   outcome: ModelOutcome,
+  unkept: Pick<Commit, 'request'>,
 ): Promise<ModelResult> {
   if (outcome.kind === 'aborted' && effect.stopReason() !== 'abort') {
     throw new EverturnError('cancelled', 'The worker stopped while the model replied.', { retryable: true });
   }
   if (outcome.kind === 'transient' && effect.attempt < agent.retry.maxAttempts)
     throw retryLater(agent, effect.attempt, outcome);
-  return finish(runtime, effect, agent, input, outcome.message, errorOf(outcome, effect.attempt));
+  const error = errorOf(outcome, effect.attempt);
+  return finish(runtime, effect, agent, input, outcome.message, {
+    ...unkept,
+    ...(error === undefined ? {} : { error }),
+  });
 }
 
 function errorOf(outcome: ModelOutcome, attempt: number): ErrorInfo | undefined {
@@ -162,10 +170,11 @@ async function finish(
   agent: Agent,
   input: ModelInput,
   message: AssistantMessage,
-  error: ErrorInfo | undefined,
+  { error, request }: { error?: ErrorInfo; request?: RequestRecord },
 ): Promise<ModelResult> {
   const { commit, result } = replyCommit(agent, input, message, error, Date.now());
-  const { leaf } = await effect.commit({ ...commit, result: JSON.parse(JSON.stringify(result)) });
+  const kept = request === undefined ? {} : { request };
+  const { leaf } = await effect.commit({ ...commit, ...kept, result: JSON.parse(JSON.stringify(result)) });
   // The tools of this reply run here, most likely: they find it without asking the store.
   runtime.contexts.extend(effect.fence.sessionId, effect.begun.committed?.leaf ?? null, input.entryId, message);
   return { ...result, leaf };

@@ -5,6 +5,7 @@ import { openStore } from '../store/index.ts';
 import type { SessionRow, Store } from '../store/types.ts';
 import { type TemporalOptions, temporalTarget, unreachable } from '../temporal/address.ts';
 import { dataConverterOf } from '../temporal/data-converter.ts';
+import { RunWatcher } from './run-watcher.ts';
 import { SessionHandle, type SessionOptions } from './session-handle.ts';
 
 export interface ClientOptions extends TemporalOptions {
@@ -22,6 +23,7 @@ export interface ClientOptions extends TemporalOptions {
 export interface ClientContext {
   temporal: Client;
   store: Store;
+  runs: RunWatcher;
   address: string;
   taskQueue: string;
   answerTimeoutMs: number;
@@ -54,7 +56,9 @@ export class AgentClient {
       const store = typeof options.store === 'string' ? await openStore({ path: options.store }) : options.store;
       const temporal = new Client({ connection, namespace, dataConverter: dataConverterOf(store) });
       const taskQueue = options.taskQueue ?? defaultTaskQueue;
-      const context = { temporal, store, address, taskQueue, answerTimeoutMs: options.answerTimeoutMs ?? 30_000 };
+      const runs = new RunWatcher(store);
+      const answerTimeoutMs = options.answerTimeoutMs ?? 30_000;
+      const context = { temporal, store, runs, address, taskQueue, answerTimeoutMs };
       return new AgentClient(context, async () => {
         await connection.close();
         if (typeof options.store === 'string') await store.close();

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type ErrorCode, type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { RunStatus } from '../common/events.ts';
 import { type AssistantMessage, textOf } from '../common/messages.ts';
 import type { UsageTotals } from '../common/usage.ts';
-import type { RunRow, Store } from '../store/types.ts';
+import type { RunKey, RunRow, Store } from '../store/types.ts';
+import type { RunWatcher } from './run-watcher.ts';
 
 export interface RunResult {
   runId: string;
@@ -27,9 +27,6 @@ const rejecting: readonly ErrorCode[] = [
   'internal',
   'unknown_agent',
 ];
-// A waiter looks often at first and then less: many of them share one store.
-const pausesMs = [15, 50, 200] as const;
-const [midAfterMs, slowAfterMs] = [500, 5_000];
 const liveCheckMs = 2_000;
 
 /**
@@ -38,31 +35,26 @@ const liveCheckMs = 2_000;
  * itself, and one that nobody knows would never begin
  */
 export async function waitForRun(
-  store: Store,
-  sessionId: string,
-  runId: string,
+  { store, runs }: { store: Store; runs: RunWatcher },
+  key: RunKey,
   probe: () => Promise<RunProbe>,
   signal: AbortSignal | undefined,
 ): Promise<RunRow> {
-  const began = Date.now();
-  let checked = began;
+  const { sessionId, runId } = key;
+  const since = Date.now();
   for (;;) {
-    signal?.throwIfAborted();
-    const run = await store.readRun(sessionId, runId);
-    if (run !== undefined && run.status !== 'open') return run;
-    if (Date.now() - checked > liveCheckMs) {
-      checked = Date.now();
-      const found = await probe();
-      if (found !== 'expected') {
-        const last = await store.readRun(sessionId, runId);
-        if (last !== undefined && last.status !== 'open') return last;
-        if (found === 'closed') throw closed(sessionId, runId, run);
-        if (last === undefined) throw unknownRun(sessionId, runId);
-      }
-    }
-    const waited = Date.now() - began;
-    const pause = pausesMs[waited > slowAfterMs ? 2 : waited > midAfterMs ? 1 : 0];
-    await delay(pause, undefined, signal === undefined ? {} : { signal });
+    const ended = await runs.ended(key, {
+      since,
+      timeoutMs: liveCheckMs,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (ended !== undefined) return ended;
+    const found = await probe();
+    if (found === 'expected') continue;
+    const last = await store.readRun(sessionId, runId);
+    if (last !== undefined && last.status !== 'open') return last;
+    if (found === 'closed') throw closed(sessionId, runId, last);
+    if (last === undefined) throw unknownRun(sessionId, runId);
   }
 }
 

@@ -153,9 +153,9 @@ export class SessionHandle {
   ): Promise<{ runId?: string; clearedSteer: QueuedMessage[]; clearedFollowUp: QueuedMessage[] }> {
     const target = runId ?? (await this.status()).runId;
     if (target === undefined) return this.clearQueues();
-    const { store } = this.context;
     await this.sendAbort(target);
-    const run = await waitForRun(store, this.sessionId, target, () => this.probe(target), undefined);
+    const key = { sessionId: this.sessionId, runId: target };
+    const run = await waitForRun(this.context, key, () => this.probe(target), undefined);
     const cleared =
       run.lastOffset === undefined ? undefined : await this.findAbort(Math.max(0, run.lastOffset - 5), target);
     return { runId: target, ...(cleared ?? { clearedSteer: [], clearedFollowUp: [] }) };
@@ -211,7 +211,8 @@ export class SessionHandle {
     if (!idSchema.safeParse(runId).success)
       throw new EverturnError('invalid_argument', `result: "${runId}" is no run id`);
     const { store } = this.context;
-    return toRunResult(store, await waitForRun(store, this.sessionId, runId, () => this.probe(runId), options.signal));
+    const key = { sessionId: this.sessionId, runId };
+    return toRunResult(store, await waitForRun(this.context, key, () => this.probe(runId), options.signal));
   }
 
   /** Resolves when no run is going on or waiting to begin. */

@@ -84,6 +84,8 @@ export interface Commit {
    */
   openRun?: { runId: string; token: string };
   records?: NewRecord[];
+  /** Asks to enter a tool. Part of the commit that begins the effect: see `beginEffect`. */
+  claim?: ClaimRequest;
   /** Settings of the session from now on (the entries that say so are among `records`). */
   settings?: { model?: string; thinkingLevel?: ThinkingLevel; activeTools?: string[] | null };
   /** Registers the calls of an assistant message, so that the batch can be closed. */
@@ -132,8 +134,10 @@ export type CommitResult =
       duplicateRun?: undefined;
       /** Calls of `settle`, in its order, that were settled already and keep what they had. Absent: none. */
       settledBefore?: SettledCall[];
+      /** The answer to `claim`. */
+      claim?: ClaimResult;
     }
-  | { leaf: string | null; duplicateRun: RunRow; settledBefore?: undefined };
+  | { leaf: string | null; duplicateRun: RunRow; settledBefore?: undefined; claim?: undefined };
 
 export interface RequestRecord {
   runId: string;
@@ -163,21 +167,28 @@ export interface ClaimRequest {
   argsDigest: string;
   /** Appended in the same transaction, when its key is not there yet. */
   start?: NewRecord;
+  /** True: the tool is not to be entered now, only asked about. The same when the run is aborted. */
+  withhold?: boolean;
 }
 
 /**
  * `entered`: run the tool. `again`: a worker died in it, and its replay kind allows another entry. `settled`: there is a
  * result, adopt it. `unknown`: entered before and must not be entered again; `progress` is what it last reported.
+ * `withheld`: not to be entered now; `before` says whether it was entered earlier, and so may have taken effect.
  */
 export type ClaimResult =
   | { state: 'entered' }
   | { state: 'again'; entries: number; progress?: Json }
   | { state: 'settled'; settled: SettledCall }
-  | { state: 'unknown'; progress?: Json };
+  | { state: 'unknown'; progress?: Json }
+  | { state: 'withheld'; before: boolean };
 
-export interface RunRow {
+export interface RunKey {
   sessionId: string;
   runId: string;
+}
+
+export interface RunRow extends RunKey {
   status: RunStatus | 'open';
   error?: ErrorInfo;
   usage: UsageTotals;
@@ -243,7 +254,6 @@ export interface Store {
   /** Keeps one outcome inside an effect, so that a retry does not ask again. The first write of a name wins and is returned. */
   saveStep(fence: Fence, name: string, outcome: Json): Promise<Json>;
   commit(fence: Fence, commit: Commit): Promise<CommitResult>;
-  claimTool(fence: Fence, claim: ClaimRequest): Promise<ClaimResult>;
   /** Last progress of a running tool, kept with its claim. */
   saveProgress(fence: Fence, entryId: string, index: number, progress: Json): Promise<void>;
   /** A true result that came after its call was settled otherwise: kept with the claim, never in the transcript. Not fenced. */
@@ -256,6 +266,8 @@ export interface Store {
   readSession(sessionId: string): Promise<SessionRow | undefined>;
   listSessions(options?: { limit?: number }): Promise<SessionRow[]>;
   readRun(sessionId: string, runId: string): Promise<RunRow | undefined>;
+  /** Those of these runs that are there, in any order. */
+  readRuns(keys: RunKey[]): Promise<RunRow[]>;
   listRuns(sessionId: string): Promise<RunRow[]>;
   /** Entries from the root (or from `afterEntryId`, exclusive) to `leaf`, oldest first. `afterEntryId` off the path: whole path. */
   readPath(

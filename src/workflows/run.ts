@@ -73,7 +73,8 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
     }
     checkTurnLimit(state, run, more);
     run.turn += 1;
-    await drainWithHook(state, run, 'steer');
+    const polling = drainWithHook(state, run, 'steer');
+    if (polling !== undefined) await polling;
     if (run.pending.length > 0 || more) continue;
     await drainWithHook(state, run, 'followUp');
     // What came while the hooks were asked: a run never ends with a message waiting that nobody held back.
@@ -152,17 +153,20 @@ async function passStartGate(state: SessionState, run: RunState): Promise<boolea
   return true;
 }
 
-/** Adds to `pending`: from the signal queue first, then from the agent's own queue hook. */
-async function drainWithHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> {
-  const { manifest } = openedOf(state);
+/** Adds to `pending`: from the signal queue first, then from the agent's own queue hook, if it has one. */
+function drainWithHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> | undefined {
+  const { hooks } = openedOf(state).manifest;
   // What was taken is in `pending` while the hook is asked: an abort or an error there must not lose it.
   run.pending.push(...drain(state, queue));
-  const hooked = queue === 'steer' ? manifest.hooks.getSteeringMessages : manifest.hooks.getFollowUpMessages;
-  if (!hooked || run.aborting) return;
+  const hooked = queue === 'steer' ? hooks.getSteeringMessages : hooks.getFollowUpMessages;
+  return hooked && !run.aborting ? pollHook(state, run, queue) : undefined;
+}
+
+async function pollHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> {
   const poll = run.queueHookPolls;
   run.queueHookPolls += 1;
   state.counts.effects += 1;
-  const { agent } = manifest;
+  const { agent } = openedOf(state).manifest;
   const answer = await effects.pollQueueHook({ agent, runId: run.runId, turn: run.turn, queue, poll });
   const polled = answer.messages.map((message: AgentMessage, index) => ({
     id: `${run.runId}/hook/${poll}/${index}`,

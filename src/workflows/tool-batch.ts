@@ -72,12 +72,18 @@ export async function runToolBatch(
 
 async function runSequentially(batch: Batch, call: CallPlan): Promise<void> {
   if (batch.run.aborting) return;
-  const [ready] = await passGate(batch, [call]);
+  const [ready] = batch.gate === null ? [call] : await passGate(batch, batch.gate, [call]);
   if (ready !== undefined && !batch.run.aborting) await execute(batch, ready);
 }
 
 async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
-  const waiting = await passGate(batch, calls);
+  const waiting = batch.gate === null ? [...calls] : await passGate(batch, batch.gate, calls);
+  const [only] = waiting;
+  // Between the effects of the plainest turn few promises are made: each costs a stack trace in a workflow.
+  if (only !== undefined && waiting.length === 1) {
+    if (!batch.run.aborting) await execute(batch, only);
+    return;
+  }
   let failure: unknown;
   const lane = async (): Promise<void> => {
     for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
@@ -94,9 +100,9 @@ async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
-async function passGate(batch: Batch, calls: CallPlan[]): Promise<CallPlan[]> {
-  const { gate, place, reply, wantMessage } = batch;
-  if (gate === null || calls.length === 0) return [...calls];
+async function passGate(batch: Batch, gate: GateManifest, calls: CallPlan[]): Promise<CallPlan[]> {
+  const { place, reply, wantMessage } = batch;
+  if (calls.length === 0) return [];
   batch.state.counts.effects += 1;
   const decided = await gateOf(gate).beforeToolCall({
     ...place,

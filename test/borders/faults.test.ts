@@ -28,9 +28,9 @@ function onFullDisk(store: Store): Store {
       guard(commit.closeRun === undefined ? fence.effect : 'end');
       return store.commit(fence, commit);
     },
-    async claimTool(fence, claim) {
-      guard('claim');
-      return store.claimTool(fence, claim);
+    async beginEffect(fence, first) {
+      if (first?.claim !== undefined) guard('claim');
+      return store.beginEffect(fence, first);
     },
     async openSession(request) {
       guard('open');

@@ -131,7 +131,7 @@ function checkTools(session: FaultSession, log: readonly LogRecord[], { twist, p
       problems.push({ kind: 'lost', text: `${toolCallId} completed, but had no effect` });
     if (outcome === 'unknown' && toolName !== 'effect_never' && twist === undefined)
       problems.push({ kind: 'lost', text: `${toolCallId} is ${toolName}, and its outcome is unknown` });
-    if (outcome === 'unknown' && !entered && !point.startsWith('after claimTool'))
+    if (outcome === 'unknown' && !entered && !/^after beginEffect of .*\/tool/.test(point))
       problems.push({ kind: 'lost', text: `${toolCallId} was never entered, and its outcome is called unknown` });
   }
   return problems;

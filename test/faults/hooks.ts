@@ -11,7 +11,7 @@ import { fullFile, isFault, point, pointsLog, standingFile, streamFile } from '.
 
 type Of = (sessionId: string) => Evidence;
 
-const fencedWrites = ['beginEffect', 'saveStep', 'commit', 'claimTool'] as const;
+const fencedWrites = ['beginEffect', 'saveStep', 'commit'] as const;
 
 /** Points before and after each transaction of the log. */
 export function holdable(store: Store, of: Of): Store {

@@ -27,7 +27,7 @@ const activities = [
 
 test.each([
   ...activities.flatMap((name) => both(`activity \\d+ ${name}$`)),
-  ...['openSession$', 'beginEffect of ', 'saveStep of ', 'claimTool of ', 'commit of '].flatMap(both),
+  ...['openSession$', 'beginEffect of ', 'saveStep of ', 'commit of '].flatMap(both),
   ...['the first task$', 'the task of '].flatMap(both),
   ...['beforeToolCall', 'afterToolCall', 'transformContext', 'before_agent_start', 'getFollowUpMessages'].map(
     (hook) => `^inside ${hook}`,

@@ -1,5 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { claim, entry, fence, settled, startBatch, startOf, story, takeOver, tempSession } from './helpers.ts';
+import {
+  claim,
+  claimTool,
+  entry,
+  fence,
+  settled,
+  startBatch,
+  startOf,
+  story,
+  takeOver,
+  tempSession,
+} from './helpers.ts';
 
 const tool = (index: number, over = {}) => fence(`r/0/tool/${index}`, over);
 const opening = ['session_open', 'agent_start', 'turn_start', 'user r/prompt', 'assistant r/0'];
@@ -9,7 +20,7 @@ describe('claims', () => {
     const store = await tempSession();
     await startBatch(store, ['a']);
     const start = startOf('r/0', 0, 'a');
-    expect(await store.claimTool(tool(0), { ...claim('r/0', 0), start })).toEqual({ state: 'entered' });
+    expect(await claimTool(store, tool(0), { ...claim('r/0', 0), start })).toEqual({ state: 'entered' });
     expect(await story(store)).toEqual([...opening, 'tool_execution_start a']);
   });
 
@@ -17,32 +28,32 @@ describe('claims', () => {
     const store = await tempSession();
     await startBatch(store, ['a']);
     const start = startOf('r/0', 0, 'a');
-    await store.claimTool(tool(0), { ...claim('r/0', 0), start });
+    await claimTool(store, tool(0), { ...claim('r/0', 0), start });
     await store.saveProgress(tool(0), 'r/0', 0, { percent: 40 });
     const unknown = { state: 'unknown', progress: { percent: 40 } };
-    expect(await store.claimTool(tool(0), { ...claim('r/0', 0), start })).toEqual(unknown);
-    expect(await store.claimTool(tool(0, { attempt: 2 }), claim('r/0', 0))).toEqual(unknown);
+    expect(await claimTool(store, tool(0), { ...claim('r/0', 0), start })).toEqual(unknown);
+    expect(await claimTool(store, tool(0, { attempt: 2 }), claim('r/0', 0))).toEqual(unknown);
     await takeOver(store, 'w2', 'r');
-    expect(await store.claimTool(tool(0, { workflowRunId: 'w2' }), claim('r/0', 0))).toEqual(unknown);
-    expect(await store.claimTool(tool(0, { workflowRunId: 'w2' }), claim('r/0', 0, 'safe'))).toEqual(unknown);
+    expect(await claimTool(store, tool(0, { workflowRunId: 'w2' }), claim('r/0', 0))).toEqual(unknown);
+    expect(await claimTool(store, tool(0, { workflowRunId: 'w2' }), claim('r/0', 0, 'safe'))).toEqual(unknown);
     expect((await story(store)).filter((word) => word.startsWith('tool'))).toEqual(['tool_execution_start a']);
   });
 
   test.each(['safe', 'keyed'] as const)('a %s tool is entered again, and the entries are counted', async (replay) => {
     const store = await tempSession();
     await startBatch(store, ['a']);
-    expect(await store.claimTool(tool(0), claim('r/0', 0, replay))).toEqual({ state: 'entered' });
+    expect(await claimTool(store, tool(0), claim('r/0', 0, replay))).toEqual({ state: 'entered' });
     await store.saveProgress(tool(0), 'r/0', 0, 'half');
     const again = (entries: number) => ({ state: 'again', entries, progress: 'half' });
-    expect(await store.claimTool(tool(0, { attempt: 2 }), claim('r/0', 0, replay))).toEqual(again(2));
-    expect(await store.claimTool(tool(0, { attempt: 3 }), claim('r/0', 0, replay))).toEqual(again(3));
+    expect(await claimTool(store, tool(0, { attempt: 2 }), claim('r/0', 0, replay))).toEqual(again(2));
+    expect(await claimTool(store, tool(0, { attempt: 3 }), claim('r/0', 0, replay))).toEqual(again(3));
   });
 
   test('50 claims at once enter a tool once', async () => {
     const store = await tempSession();
     await startBatch(store, ['a']);
     const claims = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => store.claimTool(fence(`e${index}`), claim('r/0', 0))),
+      Array.from({ length: 50 }, (_, index) => claimTool(store, fence(`e${index}`), claim('r/0', 0))),
     );
     expect(claims.filter(({ state }) => state === 'entered')).toHaveLength(1);
     expect(claims.filter(({ state }) => state === 'unknown')).toHaveLength(49);
@@ -52,14 +63,14 @@ describe('claims', () => {
     const store = await tempSession();
     await startBatch(store, ['a']);
     await store.commit(tool(0), { settle: [settled('r/0', 0, { before: [startOf('r/0', 0, 'a')] })] });
-    const result = await store.claimTool(tool(0, { attempt: 2 }), claim('r/0', 0));
+    const result = await claimTool(store, tool(0, { attempt: 2 }), claim('r/0', 0));
     expect(result).toEqual({ state: 'settled', settled: settled('r/0', 0) });
   });
 
   test('a call that no batch registered is not found', async () => {
     const store = await tempSession();
     const missing = { code: 'not_found' };
-    await expect(store.claimTool(tool(0), claim('r/9', 0))).rejects.toMatchObject(missing);
+    await expect(claimTool(store, tool(0), claim('r/9', 0))).rejects.toMatchObject(missing);
     await expect(store.saveProgress(tool(0), 'r/9', 0, 1)).rejects.toMatchObject(missing);
     await expect(store.addLateResult('s', 'r/9', 0, 1)).rejects.toMatchObject(missing);
     await expect(store.commit(tool(0), { settle: [settled('r/9', 0)] })).rejects.toMatchObject(missing);
@@ -181,13 +192,13 @@ describe('settling', () => {
         calls: [{ index: 0, toolCallId: 'a', toolName: 'read', resultEntryId: 'r/1/0', args: {} }],
       },
     });
-    expect(await store.claimTool(fence('r/1/tool/0', { turn: 1 }), claim('r/1', 0))).toEqual({ state: 'entered' });
+    expect(await claimTool(store, fence('r/1/tool/0', { turn: 1 }), claim('r/1', 0))).toEqual({ state: 'entered' });
   });
 
   test('a late result is kept beside the call, the first one, and not in the transcript', async () => {
     const store = await tempSession();
     await startBatch(store, ['a']);
-    await store.claimTool(tool(0), claim('r/0', 0));
+    await claimTool(store, tool(0), claim('r/0', 0));
     await takeOver(store, 'w2');
     const before = await story(store);
     await store.addLateResult('s', 'r/0', 0, { content: 'true one' });

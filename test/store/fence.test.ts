@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Store } from '../../src/store/types.ts';
-import { claim, entry, fence, startBatch, story, takeOver, tempSession, tempStore } from './helpers.ts';
+import { claim, claimTool, entry, fence, startBatch, story, takeOver, tempSession, tempStore } from './helpers.ts';
 
 const byAttempt = { code: 'fenced', retryable: false, details: { reason: 'attempt', epoch: 1 } };
 const byOwner = { code: 'fenced', retryable: false, details: { reason: 'owner', epoch: 2 } };
@@ -10,7 +10,7 @@ function writesOf(store: Store, zombie: ReturnType<typeof fence>): [string, () =
     ['beginEffect', () => store.beginEffect(zombie)],
     ['saveStep', () => store.saveStep(zombie, 'step', 1)],
     ['commit', () => store.commit(zombie, { records: [entry('late')] })],
-    ['claimTool', () => store.claimTool(zombie, claim('r/0', 0))],
+    ['beginEffect with a claim', () => claimTool(store, zombie, claim('r/0', 0))],
     ['saveProgress', () => store.saveProgress(zombie, 'r/0', 0, 1)],
   ];
 }

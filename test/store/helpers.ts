@@ -8,7 +8,15 @@ import type { AssistantMessage } from '../../src/common/messages.ts';
 import { emptyUsage } from '../../src/common/usage.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { OpenStoreOptions } from '../../src/store/open-store.ts';
-import type { BatchRecord, Fence, SessionDefaults, SettledCall, Store } from '../../src/store/types.ts';
+import type {
+  BatchRecord,
+  ClaimRequest,
+  ClaimResult,
+  Fence,
+  SessionDefaults,
+  SettledCall,
+  Store,
+} from '../../src/store/types.ts';
 
 export const defaults: SessionDefaults = { agent: 'coder', model: 'faux/one', thinkingLevel: 'off', activeTools: null };
 
@@ -125,6 +133,13 @@ export function settled(entryId: string, index: number, over: Partial<SettledCal
 
 export function claim(entryId: string, index: number, replay: 'never' | 'safe' | 'keyed' = 'never') {
   return { entryId, index, toolName: 'read', replay, argsDigest: 'd' };
+}
+
+/** Begins the effect with a claim, and gives the answer to it. */
+export async function claimTool(store: Store, by: Fence, request: ClaimRequest): Promise<ClaimResult> {
+  const { committed } = await store.beginEffect(by, { claim: request });
+  if (committed?.claim === undefined) throw new Error(`${by.effect} has nothing left to claim`);
+  return committed.claim;
 }
 
 /** What the log has, one word a record: an event's type with its call, or an entry's role or type with its id. */

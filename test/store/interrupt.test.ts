@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Store } from '../../src/store/types.ts';
 import {
   claim,
+  claimTool,
   entry,
   event,
   fence,
@@ -95,7 +96,7 @@ describe('a run that its owner left open', () => {
     await startBatch(store, ['a', 'b', 'c', 'd']);
     for (const index of [0, 1]) {
       const start = startOf('r/0', index, 'abcd'[index]!);
-      await store.claimTool(fence(`r/0/tool/${index}`), { ...claim('r/0', index), start });
+      await claimTool(store, fence(`r/0/tool/${index}`), { ...claim('r/0', index), start });
     }
     await store.commit(fence('r/0/gate'), { records: [startOf('r/0', 3, 'd')] });
     await store.commit(fence('r/0/tool/1'), { settle: [settled('r/0', 1)] });

@@ -1,7 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import { toolCallsOf } from '../../src/common/messages.ts';
 import type { Commit, Fence, Store } from '../../src/store/types.ts';
-import { assistant, claim, entry, event, fence, readAll, settled, startOf, takeOver, tempSession } from './helpers.ts';
+import {
+  assistant,
+  claim,
+  claimTool,
+  entry,
+  event,
+  fence,
+  readAll,
+  settled,
+  startOf,
+  takeOver,
+  tempSession,
+} from './helpers.ts';
 
 /** Numbers that are the same in every run of the test. */
 function randomFrom(seed: number): (below: number) => number {
@@ -82,7 +94,10 @@ class RandomSession {
   private async claim(): Promise<void> {
     const index = this.next();
     const start = startOf(this.replyId, index, this.calls[index] ?? '');
-    const { state } = await this.store.claimTool(this.fence(`tool/${index}`), { ...claim(this.replyId, index), start });
+    const { state } = await claimTool(this.store, this.fence(`tool/${index}`), {
+      ...claim(this.replyId, index),
+      start,
+    });
     if (state === 'entered') this.entered.push(`${this.replyId}/${index}`);
   }
 

@@ -50,10 +50,11 @@ function listHook<Item>(
   hook: string,
   handler: number,
   before: readonly Item[],
-): Pick<HookCall<Item[]>, 'hook' | 'handler' | 'keep' | 'restore' | 'describe'> {
+): Pick<HookCall<Item[]>, 'hook' | 'handler' | 'keep' | 'restore' | 'describe' | 'soon'> {
   return {
     hook,
     handler,
+    soon: true,
     keep: (after) => keepListChange(runtime, before, after),
     restore: (kept: Json) => restoreList(runtime, before, kept),
     describe: (after) => ({ before: before.length, after: after.length }),

@@ -28,6 +28,7 @@ export async function prepareOptions(effect: Effect, agent: Agent, model: Model<
     options = await callHook(effect, {
       hook: 'before_provider_request',
       handler,
+      soon: true,
       settings,
       call,
       keep: async ({ headers, ...kept }) => {
@@ -68,6 +69,7 @@ export function payloadHook(
       current = await callHook(effect, {
         hook: 'before_provider_payload',
         handler,
+        soon: true,
         settings,
         call: async () => {
           const answer = await ask({ type: 'before_provider_payload', model, payload: before });
@@ -78,6 +80,7 @@ export function payloadHook(
         describe: (after) => ({ changed: changedPayloadKeys(texts, after) }),
       });
     }
+    await effect.kept();
     return current;
   };
 }

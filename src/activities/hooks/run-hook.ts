@@ -25,6 +25,8 @@ export interface HookCall<Value> {
    */
   keep?(value: Value): Promise<Json | typeof askAgain>;
   restore?(kept: Json): Promise<Value>;
+  /** True: the answer is kept while the next hook is asked. The effect waits for `kept` before it acts on it. */
+  soon?: boolean;
   /** What the log says of it: small, without the texts. */
   describe(value: Value): Json;
 }
@@ -62,7 +64,10 @@ export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Pro
   const { answer, attempts } = await attempt(effect, hook);
   const durationMs = Math.round(performance.now() - started);
   const record: Kept = { ...(await toKept(hook, answer)), outcome: outcomeOf(hook, answer), durationMs, attempts };
-  if (known === undefined) await effect.saveStep(name, record as unknown as Json);
+  if (known === undefined) {
+    if (hook.soon) effect.saveStepSoon(name, record as unknown as Json);
+    else await effect.saveStep(name, record as unknown as Json);
+  }
   note(effect, hook, record);
   return answer;
 }

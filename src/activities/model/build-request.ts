@@ -18,6 +18,8 @@ export interface PreparedRequest {
   messages: Message[];
   tools: PiTool[];
   options: SimpleStreamOptions;
+  /** What the store is to keep of it. Absent: it has it, from an earlier attempt. */
+  record?: RequestRecord;
 }
 
 /** What is kept beside the messages. Values of headers may be credentials, which never leave this process. */
@@ -32,8 +34,8 @@ export interface Frame {
 }
 
 /**
- * Builds the request in the document's order (before_provider_request, transformContext and context, convertToLlm) and
- * keeps it in the store before anything is sent: a retry sends the same, without asking the hooks again.
+ * Builds the request in the document's order: before_provider_request, transformContext and context, convertToLlm. What
+ * the hooks answered is in the store before anything is sent, so a retry makes the same request without asking them again.
  */
 export async function buildRequest(
   runtime: Runtime,
@@ -54,9 +56,9 @@ export async function buildRequest(
   const messages = await prepareMessages(runtime, effect, agent, context);
   const frame = await makeFrame(runtime, effect, agent, input, options, base?.systemPrompt);
   const record = await toRecord(runtime, input, messages, items, frame);
-  await effect.commit({ request: record });
   runtime.frames.set(`${sessionId}/${input.runId}/${input.turn}`, frame);
-  return { ...frame, options: withHeaders(frame.options, options), messages };
+  await effect.kept();
+  return { ...frame, options: withHeaders(frame.options, options), messages, record };
 }
 
 /** The list of messages and the context base as the store keeps it for policies. */
@@ -100,6 +102,7 @@ export async function systemPromptOf(
   return callHook(effect, {
     hook: 'systemPrompt',
     handler: 0,
+    soon: true,
     settings: undefined,
     call: () => systemPrompt({ sessionId: effect.fence.sessionId, model, thinkingLevel, activeTools }),
     describe: (text) => ({ characters: text.length }),

@@ -7,6 +7,11 @@ export function textOutcome(text: string): ToolOutcome {
   return { content: [{ type: 'text', text }], details: {} };
 }
 
+/** What the model is told of a call that was closed without its tool: `entered` says that a worker was lost in it. */
+export function notEnteredText(reason: string, toolName: string, entered: boolean): string {
+  return entered ? `${reason}, outcome unknown: ${toolName} had started.` : reason;
+}
+
 export function startRecord(entryId: string, index: number, call: ToolCall): NewRecord {
   return {
     kind: 'event',

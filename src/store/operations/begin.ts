@@ -16,14 +16,17 @@ export async function beginEffect(db: Db, fence: Fence, first?: Commit): Promise
   const repeated = opening !== undefined && (await findDuplicate(db, fence.sessionId, opening)) !== undefined;
   const done = effect.result !== null && !repeated;
   const ended = opening === undefined && !done && (await hasEnded(db, fence));
-  const committed = first === undefined || done || ended ? undefined : await applyCommit(db, fence, entered, first);
+  const aborted = await isAborted(db, fence);
+  const begin =
+    first?.claim === undefined || !aborted ? first : { ...first, claim: { ...first.claim, withhold: true } };
+  const committed = begin === undefined || done || ended ? undefined : await applyCommit(db, fence, entered, begin);
   // Most effects begin once: then nothing can be kept yet.
   const steps = effect.attempts === 1 ? [] : await readSteps(db, fence);
   return {
     attempts: effect.attempts,
     ...(done ? { result: JSON.parse(effect.result ?? 'null') as Json } : {}),
     steps: Object.fromEntries(steps.map((step) => [step.name, JSON.parse(step.outcome) as Json])),
-    abortRequested: await isAborted(db, fence),
+    abortRequested: aborted,
     ...(ended ? { runEnded: true } : {}),
     ...(committed === undefined ? {} : { committed }),
   };

@@ -1,24 +1,20 @@
 import type { Json } from '../../common/json.ts';
-import type { CallsRow, Db } from '../schema.ts';
+import type { CallsRow, Db, SessionsRow } from '../schema.ts';
 import type { ClaimRequest, ClaimResult, Fence, SettledCall } from '../types.ts';
 import { selectCall, updateCall } from './batches.ts';
 import { enter } from './fence.ts';
-import { appendRecords } from './log.ts';
-import { saveSession } from './session-row.ts';
+import { appendRecords, type Place } from './log.ts';
 
 /**
  * Asks to enter a tool. The first claim of a call enters. Any later one finds that somebody was in the tool and did not
  * report: with replay `never`, now or at the first claim, it must not be entered again, whatever attempt or workflow run
  * asks.
  */
-export async function claimTool(db: Db, fence: Fence, claim: ClaimRequest): Promise<ClaimResult> {
-  const { session } = await enter(db, fence);
-  const call = await selectCall(db, fence.sessionId, claim.entryId, claim.index);
+export async function claimTool(db: Db, session: SessionsRow, place: Place, claim: ClaimRequest): Promise<ClaimResult> {
+  const call = await selectCall(db, session.session_id, claim.entryId, claim.index);
   if (call.settled !== null) return { state: 'settled', settled: JSON.parse(call.settled) as SettledCall };
-  if (claim.start !== undefined) {
-    await appendRecords(db, session, { runId: fence.runId ?? null, turn: fence.turn ?? null }, [claim.start]);
-    await saveSession(db, session);
-  }
+  if (claim.withhold === true) return { state: 'withheld', before: call.entries > 0 };
+  if (claim.start !== undefined) await appendRecords(db, session, place, [claim.start]);
   if (call.entries === 0) {
     const { replay, argsDigest } = claim;
     await updateCall(db, call, { entries: 1, replay, args_digest: argsDigest, claimed_at: Date.now() });

@@ -1,6 +1,7 @@
 import type { Db, SessionsRow } from '../schema.ts';
-import type { Commit, CommitResult, Fence, SettledCall } from '../types.ts';
+import type { ClaimResult, Commit, CommitResult, Fence, SettledCall } from '../types.ts';
 import { readSettled, registerBatch, settleCalls } from './batches.ts';
+import { claimTool } from './claims.ts';
 import { type Entered, enter, finishEffect } from './fence.ts';
 import { appendRecords, type Place } from './log.ts';
 import { saveRequest } from './requests.ts';
@@ -35,6 +36,7 @@ export async function applyCommit(
   const together = settle.length === 0;
   if (parts.openRun !== undefined) await openRun(db, session, parts.openRun);
   await appendRecords(db, session, place, together ? [...records, ...after] : records);
+  const claim = parts.claim === undefined ? undefined : await claimTool(db, session, place, parts.claim);
   if (parts.settings !== undefined) applySettings(session, parts.settings);
   if (parts.batch !== undefined) await registerBatch(db, session.session_id, place, parts.batch);
   const settledBefore = together ? [] : await settleCalls(db, session, place, settle);
@@ -44,11 +46,15 @@ export async function applyCommit(
   if (parts.closeRun !== undefined) await closeRun(db, session, parts.closeRun);
   if (parts.result !== undefined) await finishEffect(db, fence, parts.result);
   await saveSession(db, session);
-  return committed(session, settledBefore);
+  return committed(session, settledBefore, claim);
 }
 
-function committed({ leaf }: SessionsRow, settledBefore: SettledCall[]): CommitResult {
-  return settledBefore.length === 0 ? { leaf } : { leaf, settledBefore };
+function committed({ leaf }: SessionsRow, settledBefore: SettledCall[], claim?: ClaimResult): CommitResult {
+  return {
+    leaf,
+    ...(settledBefore.length === 0 ? {} : { settledBefore }),
+    ...(claim === undefined ? {} : { claim }),
+  };
 }
 
 function applySettings(session: SessionsRow, settings: NonNullable<Commit['settings']>): void {

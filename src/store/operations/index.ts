@@ -1,7 +1,7 @@
 import { addLateResult, readBatch } from './batches.ts';
 import { beginEffect } from './begin.ts';
 import { getBlob, putBlob } from './blobs.ts';
-import { claimTool, saveProgress } from './claims.ts';
+import { saveProgress } from './claims.ts';
 import { commit } from './commit.ts';
 import { readControls, requestAbort } from './controls.ts';
 import { appendDeltas, deleteDeltas, lastDeltaSeq, listDeltaRuns, readDeltas, selectEndedRuns } from './deltas.ts';
@@ -10,7 +10,7 @@ import { readEntries, readPath } from './entries.ts';
 import { saveStep } from './fence.ts';
 import { readLog } from './log.ts';
 import { readRequest } from './requests.ts';
-import { listRuns, readRun } from './runs.ts';
+import { listRuns, readRun, readRuns } from './runs.ts';
 import { listSessions, openSession, readSession } from './session.ts';
 import { verifyPage } from './verify.ts';
 
@@ -20,7 +20,6 @@ export const logWrites = {
   beginEffect,
   saveStep,
   commit,
-  claimTool,
   saveProgress,
   addLateResult,
   requestAbort,
@@ -33,6 +32,7 @@ export const logReads = {
   readSession,
   listSessions,
   readRun,
+  readRuns,
   listRuns,
   readPath,
   readEntries,

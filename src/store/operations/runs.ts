@@ -1,13 +1,38 @@
 import type { ErrorInfo } from '../../common/errors.ts';
 import { addTotals, noUsage, type UsageTotals } from '../../common/usage.ts';
 import type { Db, RunsRow, SessionsRow } from '../schema.ts';
-import type { Commit, RunRow } from '../types.ts';
+import type { Commit, RunKey, RunRow } from '../types.ts';
+import { chunksOf } from './chunks.ts';
 
 export type RunOpening = NonNullable<Commit['openRun']>;
 
 export async function readRun(db: Db, sessionId: string, runId: string): Promise<RunRow | undefined> {
   const row = await selectRun(db, sessionId, runId);
   return row === undefined ? undefined : toRunRow(row);
+}
+
+export async function readRuns(db: Db, keys: RunKey[]): Promise<RunRow[]> {
+  const rows: RunsRow[] = [];
+  for (const chunk of chunksOf(keys, 100)) {
+    const found = await db
+      .selectFrom('runs')
+      .selectAll()
+      .where(
+        'session_id',
+        'in',
+        chunk.map(({ sessionId }) => sessionId),
+      )
+      .where(
+        'run_id',
+        'in',
+        chunk.map(({ runId }) => runId),
+      )
+      .execute();
+    // Two lists meet in more than the pairs that were asked for.
+    const asked = new Set(chunk.map(({ sessionId, runId }) => `${sessionId}\n${runId}`));
+    rows.push(...found.filter((row) => asked.has(`${row.session_id}\n${row.run_id}`)));
+  }
+  return rows.map(toRunRow);
 }
 
 /** Runs of a session, oldest first. */

@@ -1,0 +1,41 @@
+import type { Commit, RequestRecord } from '../../store/types.ts';
+import type { Effect } from '../effect.ts';
+
+/** A reply that is quicker takes the request along into its own transaction. */
+const keepAfterMs = 100;
+
+/**
+ * Keeps what the model was given while it replies. A retry sends what is kept; one that finds nothing, since the worker
+ * died within the first moments, makes the same from what its hooks have answered. A writer that is shut out by then
+ * breaks the request off.
+ */
+export class RequestKeeper {
+  private readonly request: RequestRecord;
+  private readonly controller = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private keeping: Promise<unknown> | undefined;
+
+  constructor(effect: Effect, request: RequestRecord) {
+    this.request = request;
+    this.timer = setTimeout(() => {
+      this.keeping = effect.commit({ request });
+      this.keeping.catch((error: unknown) => this.controller.abort(error));
+    }, keepAfterMs);
+  }
+
+  /** Fires when the request cannot be kept. */
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  /**
+   * @returns what the reply's own commit has to carry
+   * @throws what kept the request from being kept
+   */
+  async end(): Promise<Pick<Commit, 'request'>> {
+    clearTimeout(this.timer);
+    if (this.keeping === undefined) return { request: this.request };
+    await this.keeping;
+    return {};
+  }
+}
