@@ -4,7 +4,65 @@ import type { Json } from '../../common/json.ts';
 import type { ToolResultMessage } from '../../common/messages.ts';
 import type { CallsRow, Db, SessionsRow } from '../schema.ts';
 import type { BatchRecord, SettledCall, StoredBatch } from '../types.ts';
+import { chunksOf } from './chunks.ts';
 import { appendRecords, type Place } from './log.ts';
+import { insertStatement, statement } from './statement.ts';
+
+type CallKey = Pick<CallsRow, 'session_id' | 'entry_id' | 'call_index'>;
+type NewCall = CallKey &
+  Pick<
+    CallsRow,
+    'run_id' | 'turn' | 'tool_call_id' | 'tool_name' | 'result_entry_id' | 'args' | 'entries' | 'appended'
+  >;
+
+const insertCalls = insertStatement<NewCall>(
+  [
+    'session_id',
+    'entry_id',
+    'call_index',
+    'run_id',
+    'turn',
+    'tool_call_id',
+    'tool_name',
+    'result_entry_id',
+    'args',
+    'entries',
+    'appended',
+  ],
+  (db, rows) =>
+    db
+      .insertInto('calls')
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing()),
+);
+
+const selectByKey = statement<CallKey, CallsRow>((db, arg) =>
+  db
+    .selectFrom('calls')
+    .selectAll()
+    .where('session_id', '=', arg('session_id'))
+    .where('entry_id', '=', arg('entry_id'))
+    .where('call_index', '=', arg('call_index')),
+);
+
+const selectOthers = statement<CallKey, { settled: number }>((db, arg) =>
+  db
+    .selectFrom('calls')
+    .select((eb) => eb.case().when('settled', 'is', null).then(0).else(1).end().as('settled'))
+    .where('session_id', '=', arg('session_id'))
+    .where('entry_id', '=', arg('entry_id'))
+    .where('call_index', '!=', arg('call_index'))
+    .where('appended', '=', 0),
+);
+
+const updateSettled = statement<CallKey & Pick<CallsRow, 'settled' | 'outcome' | 'appended'>, unknown>((db, arg) =>
+  db
+    .updateTable('calls')
+    .set({ settled: arg('settled'), outcome: arg('outcome'), appended: arg('appended') })
+    .where('session_id', '=', arg('session_id'))
+    .where('entry_id', '=', arg('entry_id'))
+    .where('call_index', '=', arg('call_index')),
+);
 
 /** Registers the calls of an assistant message as open. Calls that are registered already stay as they are. */
 export async function registerBatch(db: Db, sessionId: string, place: Place, batch: BatchRecord): Promise<void> {
@@ -22,11 +80,7 @@ export async function registerBatch(db: Db, sessionId: string, place: Place, bat
     entries: 0,
     appended: 0,
   }));
-  await db
-    .insertInto('calls')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  for (const chunk of chunksOf(rows, 50)) await insertCalls(db, chunk);
 }
 
 /**
@@ -51,11 +105,8 @@ export async function settleCalls(
     const others = await selectWaiting(db, call);
     const complete = others.every((other) => other.settled === 1);
     const withResult = end.sequential === true || others.length === 0;
-    await updateCall(db, call, {
-      settled: JSON.stringify(settled),
-      outcome: end.outcome,
-      ...(withResult ? { appended: 1 } : {}),
-    });
+    const { outcome } = end;
+    await updateSettled(db, { ...call, settled: JSON.stringify(settled), outcome, appended: withResult ? 1 : 0 });
     const records = [...before, endRecord(call, end), ...(withResult ? [resultRecord(call, end)] : [])];
     await appendRecords(db, session, place, records);
     if (complete && others.length > 0) await appendWaiting(db, session, place, end.entryId);
@@ -100,13 +151,7 @@ export async function readBatch(db: Db, sessionId: string, entryId: string): Pro
 }
 
 export async function selectCall(db: Db, sessionId: string, entryId: string, index: number): Promise<CallsRow> {
-  const row = await db
-    .selectFrom('calls')
-    .selectAll()
-    .where('session_id', '=', sessionId)
-    .where('entry_id', '=', entryId)
-    .where('call_index', '=', index)
-    .executeTakeFirst();
+  const [row] = await selectByKey(db, { session_id: sessionId, entry_id: entryId, call_index: index });
   if (row !== undefined) return row;
   throw new EverturnError(
     'not_found',
@@ -141,14 +186,7 @@ async function selectBatch(db: Db, sessionId: string, entryId: string): Promise<
 
 /** The other calls of the batch that have no result entry yet, and whether they are settled. */
 async function selectWaiting(db: Db, call: CallsRow): Promise<{ settled: number }[]> {
-  return db
-    .selectFrom('calls')
-    .select((eb) => eb.case().when('settled', 'is', null).then(0).else(1).end().as('settled'))
-    .where('session_id', '=', call.session_id)
-    .where('entry_id', '=', call.entry_id)
-    .where('call_index', '!=', call.call_index)
-    .where('appended', '=', 0)
-    .execute();
+  return selectOthers(db, call);
 }
 
 /** Appends the results of all calls that wait for the batch to be complete, in its order. */

@@ -4,6 +4,16 @@ import type { ClaimRequest, ClaimResult, Fence, SettledCall } from '../types.ts'
 import { selectCall, updateCall } from './batches.ts';
 import { enter } from './fence.ts';
 import { appendRecords, type Place } from './log.ts';
+import { statement } from './statement.ts';
+
+const updateClaimed = statement<CallsRow, unknown>((db, arg) =>
+  db
+    .updateTable('calls')
+    .set({ entries: 1, replay: arg('replay'), args_digest: arg('args_digest'), claimed_at: arg('claimed_at') })
+    .where('session_id', '=', arg('session_id'))
+    .where('entry_id', '=', arg('entry_id'))
+    .where('call_index', '=', arg('call_index')),
+);
 
 /**
  * Asks to enter a tool. The first claim of a call enters. Any later one finds that somebody was in the tool and did not
@@ -17,7 +27,7 @@ export async function claimTool(db: Db, session: SessionsRow, place: Place, clai
   if (claim.start !== undefined) await appendRecords(db, session, place, [claim.start]);
   if (call.entries === 0) {
     const { replay, argsDigest } = claim;
-    await updateCall(db, call, { entries: 1, replay, args_digest: argsDigest, claimed_at: Date.now() });
+    await updateClaimed(db, { ...call, replay, args_digest: argsDigest, claimed_at: Date.now() });
     return { state: 'entered' };
   }
   if (claim.replay === 'never' || call.replay === 'never') return { state: 'unknown', ...progressOf(call) };

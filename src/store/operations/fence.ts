@@ -3,6 +3,37 @@ import type { Json } from '../../common/json.ts';
 import type { Db, EffectsRow, SessionsRow } from '../schema.ts';
 import type { Fence } from '../types.ts';
 import { lockSession } from './session-row.ts';
+import { insertStatement, statement } from './statement.ts';
+
+type EffectKey = Pick<EffectsRow, 'session_id' | 'effect'>;
+
+const selectEffect = statement<EffectKey, EffectsRow>((db, arg) =>
+  db.selectFrom('effects').selectAll().where('session_id', '=', arg('session_id')).where('effect', '=', arg('effect')),
+);
+
+const insertEffects = insertStatement<EffectsRow>(
+  [
+    'session_id',
+    'effect',
+    'kind',
+    'run_id',
+    'workflow_run',
+    'attempt',
+    'attempts',
+    'started_at',
+    'finished_at',
+    'result',
+  ],
+  (db, rows) => db.insertInto('effects').values(rows),
+);
+
+const updateFinished = statement<EffectKey & Pick<EffectsRow, 'result' | 'finished_at'>, unknown>((db, arg) =>
+  db
+    .updateTable('effects')
+    .set({ result: arg('result'), finished_at: arg('finished_at') })
+    .where('session_id', '=', arg('session_id'))
+    .where('effect', '=', arg('effect')),
+);
 
 export interface Entered {
   session: SessionsRow;
@@ -25,12 +56,7 @@ export function fencedByOwner(session: SessionsRow): EverturnError {
 export async function enter(db: Db, fence: Fence): Promise<Entered> {
   const session = await lockSession(db, fence.sessionId);
   if (session.owner_run !== fence.workflowRunId) throw fencedByOwner(session);
-  const stored = await db
-    .selectFrom('effects')
-    .selectAll()
-    .where('session_id', '=', fence.sessionId)
-    .where('effect', '=', fence.effect)
-    .executeTakeFirst();
+  const [stored] = await selectEffect(db, { session_id: fence.sessionId, effect: fence.effect });
   if (stored === undefined) return { session, effect: await insertEffect(db, fence) };
   const sameRun = stored.workflow_run === fence.workflowRunId;
   if (sameRun && stored.attempt > fence.attempt) {
@@ -71,12 +97,9 @@ export async function saveStep(db: Db, fence: Fence, name: string, outcome: Json
 
 /** Keeps the result: from now on `beginEffect` returns it and further commits of the effect change nothing. */
 export async function finishEffect(db: Db, fence: Fence, result: Json): Promise<void> {
-  await db
-    .updateTable('effects')
-    .set({ result: JSON.stringify(result), finished_at: Date.now() })
-    .where('session_id', '=', fence.sessionId)
-    .where('effect', '=', fence.effect)
-    .execute();
+  const { sessionId, effect } = fence;
+  const finished = { result: JSON.stringify(result), finished_at: Date.now() };
+  await updateFinished(db, { session_id: sessionId, effect, ...finished });
 }
 
 async function insertEffect(db: Db, fence: Fence): Promise<EffectsRow> {
@@ -92,7 +115,7 @@ async function insertEffect(db: Db, fence: Fence): Promise<EffectsRow> {
     finished_at: null,
     result: null,
   };
-  await db.insertInto('effects').values(row).execute();
+  await insertEffects(db, [row]);
   return row;
 }
 

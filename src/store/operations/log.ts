@@ -3,8 +3,34 @@ import type { NewEntry, SessionTreeEntry } from '../../common/entries.ts';
 import { EverturnError } from '../../common/errors.ts';
 import type { LogRecord, NewRecord } from '../../common/events.ts';
 import { canonicalJson } from '../../common/json.ts';
-import type { Db, RecordsRow, SessionsRow } from '../schema.ts';
+import type { Db, EntriesTable, RecordsRow, RunsRow, SessionsRow } from '../schema.ts';
 import { chunksOf } from './chunks.ts';
+import { insertStatement, listStatement, statement } from './statement.ts';
+
+const insertRecords = insertStatement<RecordsRow>(
+  ['session_id', 'offset', 'at', 'run_id', 'turn', 'key', 'body', 'hash'],
+  (db, rows) => db.insertInto('records').values(rows),
+);
+
+const insertEntries = insertStatement<EntriesTable>(['session_id', 'entry_id', 'parent_id', 'offset'], (db, rows) =>
+  db.insertInto('entries').values(rows),
+);
+
+const selectKeys = listStatement<string, Pick<RecordsRow, 'session_id'>, Pick<RecordsRow, 'key'>>((db, keys, arg) =>
+  db.selectFrom('records').select('key').where('session_id', '=', arg('session_id')).where('key', 'in', keys),
+);
+
+const countInRun = statement<Pick<RunsRow, 'session_id' | 'run_id' | 'turns' | 'last_assistant_id'>, unknown>(
+  (db, arg) =>
+    db
+      .updateTable('runs')
+      .set((eb) => ({
+        turns: eb('turns', '+', arg('turns')),
+        last_assistant_id: eb.fn.coalesce(eb.val(arg('last_assistant_id')), 'last_assistant_id'),
+      }))
+      .where('session_id', '=', arg('session_id'))
+      .where('run_id', '=', arg('run_id')),
+);
 
 /** What a record belongs to. */
 export interface Place {
@@ -36,7 +62,7 @@ export async function appendRecords(db: Db, session: SessionsRow, place: Place, 
   const known = await readKnownKeys(db, session.session_id, records.map(keyOf));
   const fresh = new Set<string>();
   const rows: RecordsRow[] = [];
-  const entryRows: { session_id: string; entry_id: string; parent_id: string | null; offset: number }[] = [];
+  const entryRows: EntriesTable[] = [];
   const counted: CountedRecords = { turns: 0, lastAssistantId: undefined };
   const at = Date.now();
   for (const record of records) {
@@ -62,8 +88,8 @@ export async function appendRecords(db: Db, session: SessionsRow, place: Place, 
     session.length += 1;
     rows.push({ session_id: session.session_id, ...row, hash: session.head_hash });
   }
-  for (const chunk of chunksOf(rows, 100)) await db.insertInto('records').values(chunk).execute();
-  for (const chunk of chunksOf(entryRows, 100)) await db.insertInto('entries').values(chunk).execute();
+  for (const chunk of chunksOf(rows, 100)) await insertRecords(db, chunk);
+  for (const chunk of chunksOf(entryRows, 100)) await insertEntries(db, chunk);
   await addToRun(db, session.session_id, place.runId, counted);
 }
 
@@ -136,13 +162,7 @@ async function leafAfter(db: Db, sessionId: string, entry: NewEntry, fresh: Set<
 async function readKnownKeys(db: Db, sessionId: string, keys: string[]): Promise<Set<string>> {
   const known = new Set<string>();
   for (const chunk of chunksOf(keys, 500)) {
-    const rows = await db
-      .selectFrom('records')
-      .select('key')
-      .where('session_id', '=', sessionId)
-      .where('key', 'in', chunk)
-      .execute();
-    for (const row of rows) known.add(row.key);
+    for (const row of await selectKeys(db, chunk, { session_id: sessionId })) known.add(row.key);
   }
   return known;
 }
@@ -163,13 +183,5 @@ function count(record: NewRecord, counted: CountedRecords): void {
 async function addToRun(db: Db, sessionId: string, runId: string | null, counted: CountedRecords): Promise<void> {
   const { turns, lastAssistantId } = counted;
   if (runId === null || (turns === 0 && lastAssistantId === undefined)) return;
-  await db
-    .updateTable('runs')
-    .set((eb) => ({
-      turns: eb('turns', '+', turns),
-      ...(lastAssistantId === undefined ? {} : { last_assistant_id: lastAssistantId }),
-    }))
-    .where('session_id', '=', sessionId)
-    .where('run_id', '=', runId)
-    .execute();
+  await countInRun(db, { session_id: sessionId, run_id: runId, turns, last_assistant_id: lastAssistantId ?? null });
 }

@@ -1,8 +1,44 @@
 import type { Selectable } from 'kysely';
 import type { Db, RequestsTable } from '../schema.ts';
 import type { RequestRecord } from '../types.ts';
+import { insertStatement, statement } from './statement.ts';
 
 type MessageRef = RequestRecord['messages'][number];
+type RequestsRow = Selectable<RequestsTable>;
+type LastRow = Omit<RequestsRow, 'session_id'>;
+
+const insertRequests = insertStatement<RequestsRow>(
+  ['session_id', 'seq', 'run_id', 'turn', 'kept', 'appended', 'frame'],
+  (db, rows) =>
+    db
+      .insertInto('requests')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.columns(['session_id', 'seq']).doUpdateSet((eb) => ({
+          kept: eb.ref('excluded.kept'),
+          appended: eb.ref('excluded.appended'),
+          frame: eb.ref('excluded.frame'),
+        })),
+      ),
+);
+
+const selectNewest = statement<Pick<RequestsRow, 'session_id'>, LastRow>((db, arg) =>
+  db
+    .selectFrom('requests')
+    .select(['seq', 'run_id', 'turn', 'kept', 'appended', 'frame'])
+    .where('session_id', '=', arg('session_id'))
+    .orderBy('seq', 'desc')
+    .limit(1),
+);
+
+const selectSeq = statement<Pick<RequestsRow, 'session_id' | 'run_id' | 'turn'>, Pick<RequestsRow, 'seq'>>((db, arg) =>
+  db
+    .selectFrom('requests')
+    .select('seq')
+    .where('session_id', '=', arg('session_id'))
+    .where('run_id', '=', arg('run_id'))
+    .where('turn', '=', arg('turn')),
+);
 
 /**
  * Keeps what the model was given, as a delta to the session's request before. Saving the same turn again replaces it as
@@ -22,16 +58,10 @@ export async function saveRequest(db: Db, sessionId: string, request: RequestRec
     kept += 1;
   }
   const delta = { kept, appended: JSON.stringify(request.messages.slice(kept)), frame: request.frame };
-  await db
-    .insertInto('requests')
-    .values({ session_id: sessionId, seq, run_id: request.runId, turn: request.turn, ...delta })
-    .onConflict((conflict) => conflict.columns(['session_id', 'seq']).doUpdateSet(delta))
-    .execute();
   const { runId: run_id, turn } = request;
+  await insertRequests(db, [{ session_id: sessionId, seq, run_id, turn, ...delta }]);
   remember(db, sessionId, { row: { seq, run_id, turn, ...delta }, messages: request.messages });
 }
-
-type LastRow = Pick<Selectable<RequestsTable>, 'seq' | 'run_id' | 'turn' | 'kept' | 'appended' | 'frame'>;
 
 interface Remembered {
   row: LastRow;
@@ -72,13 +102,8 @@ function sameRow(left: LastRow, right: LastRow): boolean {
 }
 
 async function selectLast(db: Db, sessionId: string): Promise<LastRow | undefined> {
-  return db
-    .selectFrom('requests')
-    .select(['seq', 'run_id', 'turn', 'kept', 'appended', 'frame'])
-    .where('session_id', '=', sessionId)
-    .orderBy('seq', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const [row] = await selectNewest(db, { session_id: sessionId });
+  return row;
 }
 
 export async function readRequest(
@@ -99,13 +124,7 @@ export async function readRequest(
 }
 
 async function findSeq(db: Db, sessionId: string, runId: string, turn: number): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('requests')
-    .select('seq')
-    .where('session_id', '=', sessionId)
-    .where('run_id', '=', runId)
-    .where('turn', '=', turn)
-    .executeTakeFirst();
+  const [row] = await selectSeq(db, { session_id: sessionId, run_id: runId, turn });
   return row?.seq;
 }
 

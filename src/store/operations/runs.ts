@@ -3,6 +3,21 @@ import { addTotals, noUsage, type UsageTotals } from '../../common/usage.ts';
 import type { Db, RunsRow, SessionsRow } from '../schema.ts';
 import type { Commit, RunKey, RunRow } from '../types.ts';
 import { chunksOf } from './chunks.ts';
+import { statement } from './statement.ts';
+
+type RunsKey = Pick<RunsRow, 'session_id' | 'run_id'>;
+
+const selectByKey = statement<RunsKey, RunsRow>((db, arg) =>
+  db.selectFrom('runs').selectAll().where('session_id', '=', arg('session_id')).where('run_id', '=', arg('run_id')),
+);
+
+const updateUsage = statement<RunsKey & Pick<RunsRow, 'usage'>, unknown>((db, arg) =>
+  db
+    .updateTable('runs')
+    .set({ usage: arg('usage') })
+    .where('session_id', '=', arg('session_id'))
+    .where('run_id', '=', arg('run_id')),
+);
 
 export type RunOpening = NonNullable<Commit['openRun']>;
 
@@ -114,21 +129,13 @@ export async function addRunUsage(
   if (runId === undefined) return;
   const row = await selectRun(db, session.session_id, runId);
   if (row === undefined) return;
-  await db
-    .updateTable('runs')
-    .set({ usage: JSON.stringify(addTotals(JSON.parse(row.usage) as UsageTotals, usage)) })
-    .where('session_id', '=', session.session_id)
-    .where('run_id', '=', runId)
-    .execute();
+  const total = addTotals(JSON.parse(row.usage) as UsageTotals, usage);
+  await updateUsage(db, { session_id: session.session_id, run_id: runId, usage: JSON.stringify(total) });
 }
 
 async function selectRun(db: Db, sessionId: string, runId: string): Promise<RunsRow | undefined> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('session_id', '=', sessionId)
-    .where('run_id', '=', runId)
-    .executeTakeFirst();
+  const [row] = await selectByKey(db, { session_id: sessionId, run_id: runId });
+  return row;
 }
 
 function toRunRow(row: RunsRow): RunRow {

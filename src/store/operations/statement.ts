@@ -1,0 +1,78 @@
+import type { Compilable, CompiledQuery } from 'kysely';
+import type { Db } from '../schema.ts';
+
+/** Stands for a value while a statement is built. */
+class Slot {
+  readonly name: PropertyKey;
+
+  constructor(name: PropertyKey) {
+    this.name = name;
+  }
+}
+
+/** Gives the rows of a statement that returns any. */
+export type Statement<Args, Row> = (db: Db, args: Args) => Promise<Row[]>;
+
+type Arg<Args> = <Name extends keyof Args>(name: Name) => Args[Name];
+
+/**
+ * A statement of every turn, built and compiled once for a connection instead of each time. In `build`, `arg(name)` stands
+ * wherever a value may stand; it is no value, so nothing may be decided by it.
+ */
+export function statement<Args extends object, Row = never>(
+  build: (db: Db, arg: Arg<Args>) => Compilable<Row>,
+): Statement<Args, Row> {
+  const compiled = new WeakMap<Db, CompiledQuery<Row>>();
+  // Typed as the value that it stands for.
+  const arg = ((name: keyof Args) => new Slot(name)) as unknown as Arg<Args>;
+  return async (db, args) => {
+    let query = compiled.get(db);
+    if (query === undefined) {
+      query = build(db, arg).compile();
+      compiled.set(db, query);
+    }
+    const parameters = query.parameters.map((value) =>
+      value instanceof Slot ? args[value.name as keyof Args] : value,
+    );
+    return (await db.executeQuery<Row>({ ...query, parameters })).rows;
+  };
+}
+
+/** A statement for lists, one for each length: `build` gets slots for the items, and what else it takes in `arg`. */
+export function listStatement<Item, Args extends object, Row = never>(
+  build: (db: Db, items: Item[], arg: Arg<Args>) => Compilable<Row>,
+): (db: Db, items: readonly Item[], args: Args) => Promise<Row[]> {
+  const byLength = new Map<number, Statement<Record<PropertyKey, unknown>, Row>>();
+  return (db, items, args) => {
+    const { length } = items;
+    let run = byLength.get(length);
+    if (run === undefined) {
+      run = statement((on, arg) => {
+        const slots = Array.from({ length }, (_, index) => arg(index) as Item);
+        return build(on, slots, arg as unknown as Arg<Args>);
+      });
+      byLength.set(length, run);
+    }
+    return run(db, { ...args, ...items } as Record<PropertyKey, unknown>);
+  };
+}
+
+/** Inserts rows that all have these columns, in the order of the columns. */
+export function insertStatement<Row extends object>(
+  columns: readonly (keyof Row & string)[],
+  build: (db: Db, rows: Row[]) => Compilable<unknown>,
+): (db: Db, rows: readonly Row[]) => Promise<void> {
+  const insert = listStatement<unknown, object, unknown>((db, values) => {
+    const rows = Array.from({ length: values.length / columns.length }, (_, row) =>
+      Object.fromEntries(columns.map((column, index) => [column, values[row * columns.length + index]])),
+    );
+    return build(db, rows as Row[]);
+  });
+  return async (db, rows) => {
+    await insert(
+      db,
+      rows.flatMap((row) => columns.map((column) => row[column])),
+      {},
+    );
+  };
+}
