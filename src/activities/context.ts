@@ -6,11 +6,9 @@ import type {
   SaveContextInput,
   SaveContextResult,
 } from '../common/effects.ts';
-import { EverturnError } from '../common/errors.ts';
-import { parseIncoming } from '../common/messages.ts';
 import { putJson } from './blobs.ts';
 import { runEffect } from './effect.ts';
-import { callHook } from './hooks/run-hook.ts';
+import { askQueueHook } from './hooks/queue-hooks.ts';
 import { afterBase, readBase, runSystemPrompt } from './model/build-request.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 
@@ -45,27 +43,14 @@ export function saveContext(runtime: Runtime, input: SaveContextInput): Promise<
   });
 }
 
-/** Asks an agent's queue hook. The answer is kept before it is returned: a retry does not ask again and loses nothing. */
+/** Asks an agent's queue hook where no turn is sure to follow: its answer decides whether the run goes on. */
 export function pollQueueHook(runtime: Runtime, input: QueueHookInput): Promise<QueueHookResult> {
   const place = { effect: `${input.runId}/queue/${input.poll}`, runId: input.runId, turn: input.turn };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
     const name = input.queue === 'steer' ? 'getSteeringMessages' : 'getFollowUpMessages';
-    const asked = await callHook<QueueHookResult['messages']>(effect, {
-      hook: name,
-      handler: 0,
-      settings: agent.hookSettings[name],
-      call: async () => checkAnswer(name, await agent[name]?.()),
-      describe: (messages) => ({ messages: messages.length }),
-    });
+    const asked = await askQueueHook(effect, agent, name);
     await effect.commit({ result: JSON.parse(JSON.stringify({ messages: asked })) });
     return { messages: asked };
   });
-}
-
-function checkAnswer(name: string, answer: unknown): QueueHookResult['messages'] {
-  if (answer === undefined || answer === null) return [];
-  if (!Array.isArray(answer))
-    throw new EverturnError('hook', `Hook ${name} must return a list of messages.`, { details: { hook: name } });
-  return answer.map((message: unknown) => parseIncoming(message, Date.now()));
 }

@@ -27,11 +27,15 @@ export interface Effect {
   /** Fires on abort, on worker shutdown, and when another attempt has taken over. */
   signal: AbortSignal;
   stopReason(): StopReason | undefined;
+  /** Stops what runs here as if another attempt had taken over: what it makes could not be written. */
+  lose(): void;
   /** Milliseconds that what runs in the effect has to return after its signal fired. */
   graceMs: number;
   /** What became of `first`. */
   begun: Pick<BegunEffect, 'runEnded' | 'committed'>;
   commit(commit: Commit): Promise<CommitResult>;
+  /** Commits what is no part of the log's order: the notes wait for the next commit. */
+  commitAside(commit: Commit): Promise<CommitResult>;
   /** Does something once for all attempts: what it gave is kept, and a retry gets it back without doing it again. */
   once<T>(name: string, make: () => Promise<T>): Promise<T>;
   /** What an earlier attempt kept under this name. */
@@ -110,6 +114,7 @@ interface Step<Value> {
 function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect): Effect {
   const { steps, attempts } = begun;
   const notes: NewRecord[] = [];
+  const commitAside = (commit: Commit) => untilStored(stop, () => runtime.store.commit(fence, commit));
   let saving: Promise<unknown> = Promise.resolve();
   const save = (name: string, outcome: Json) => untilStored(stop, () => runtime.store.saveStep(fence, name, outcome));
   return {
@@ -118,12 +123,11 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
     attempts,
     signal: stop.signal,
     stopReason: () => stop.reason,
+    lose: () => stop.fire('lost'),
     graceMs: runtime.graceMs,
     begun,
-    commit: (commit) => {
-      const records = [...notes.splice(0), ...(commit.records ?? [])];
-      return untilStored(stop, () => runtime.store.commit(fence, { ...commit, records }));
-    },
+    commit: (commit) => commitAside({ ...commit, records: [...notes.splice(0), ...(commit.records ?? [])] }),
+    commitAside,
     step: (name) => steps[name],
     saveStep: async (name, outcome) => {
       steps[name] = await save(name, outcome);

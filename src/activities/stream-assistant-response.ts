@@ -3,12 +3,15 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agent/agent.ts';
 import type { ModelInput, ModelResult } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
-import type { AssistantMessage } from '../common/messages.ts';
+import { messageRecords } from '../common/events.ts';
+import { polledMessages } from '../common/ids.ts';
+import type { AgentMessage, AssistantMessage } from '../common/messages.ts';
 import { emptyUsage, noUsage } from '../common/usage.ts';
 import type { ContextItem } from '../session/context-cache.ts';
 import type { Commit, RequestRecord } from '../store/types.ts';
 import { type Effect, runEffect } from './effect.ts';
 import { payloadHook } from './hooks/provider-hooks.ts';
+import { askQueueHook } from './hooks/queue-hooks.ts';
 import { buildRequest } from './model/build-request.ts';
 import { toDelta } from './model/live.ts';
 import type { ModelOutcome } from './model/outcome.ts';
@@ -45,10 +48,11 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     if (runEnded || committed === undefined || committed.duplicateRun !== undefined) return repeatedRun(effect, input);
     const agent = agentOf(runtime, input.agent);
     if (input.aborted || effect.stopReason() === 'abort')
-      return finish(runtime, effect, agent, input, abortedMessage(input), {});
-    const items = await runtime.contexts.read(effect.fence.sessionId, committed.leaf);
+      return finish(runtime, effect, agent, input, abortedMessage(input), { leaf: committed.leaf, steering: [] });
+    const { leaf, steering } = await poll(effect, agent, input, committed.leaf);
+    const items = await runtime.contexts.read(effect.fence.sessionId, leaf);
     const { outcome, unkept } = await request(runtime, effect, agent, input, items);
-    return settle(runtime, effect, agent, input, outcome, unkept);
+    return settle(runtime, effect, agent, input, outcome, { ...unkept, leaf, steering });
   });
 }
 
@@ -66,6 +70,20 @@ async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResu
     calls: [],
     usage: noUsage,
   };
+}
+
+/** What the queue hook gives stands in the log before the request, as what the queue gave does. */
+async function poll(
+  effect: Effect,
+  agent: Agent,
+  input: ModelInput,
+  leaf: string | null,
+): Promise<{ leaf: string | null; steering: AgentMessage[] }> {
+  if (input.poll === undefined) return { leaf, steering: [] };
+  const steering = await askQueueHook(effect, agent, 'getSteeringMessages');
+  if (steering.length === 0) return { leaf, steering };
+  const records = messageRecords(polledMessages(input.runId, input.poll, steering));
+  return { leaf: (await effect.commit({ records })).leaf, steering };
 }
 
 async function request(
@@ -87,7 +105,7 @@ async function request(
     context: { systemPrompt, messages, tools },
     // The wire carries the request that the log keeps, not a continuation of state in one worker's memory.
     options: { ...options, disableContinuation: true, ...callbacksOf(runtime, effect, agent) },
-    signal: keeper === undefined ? effect.signal : AbortSignal.any([effect.signal, keeper.signal]),
+    signal: effect.signal,
     stallTimeoutMs: agent.stallTimeoutMs,
     onEvent: (event) => {
       const delta = toDelta(event);
@@ -115,13 +133,20 @@ function callbacksOf(
   };
 }
 
+/** What stands around a reply: the leaf before it, and what goes with it. */
+interface Around {
+  leaf: string | null;
+  steering: AgentMessage[];
+  request?: RequestRecord;
+}
+
 async function settle(
   runtime: Runtime,
   effect: Effect,
   agent: Agent,
   input: ModelInput,
   outcome: ModelOutcome,
-  unkept: Pick<Commit, 'request'>,
+  around: Around,
 ): Promise<ModelResult> {
   if (outcome.kind === 'aborted' && effect.stopReason() !== 'abort') {
     throw new EverturnError('cancelled', 'The worker stopped while the model replied.', { retryable: true });
@@ -130,7 +155,7 @@ async function settle(
     throw retryLater(agent, effect.attempt, outcome);
   const error = errorOf(outcome, effect.attempt);
   return finish(runtime, effect, agent, input, outcome.message, {
-    ...unkept,
+    ...around,
     ...(error === undefined ? {} : { error }),
   });
 }
@@ -170,13 +195,14 @@ async function finish(
   agent: Agent,
   input: ModelInput,
   message: AssistantMessage,
-  { error, request }: { error?: ErrorInfo; request?: RequestRecord },
+  { error, request, leaf: before, steering }: Around & { error?: ErrorInfo },
 ): Promise<ModelResult> {
-  const { commit, result } = replyCommit(agent, input, message, error, Date.now());
+  const { commit, result: plain } = replyCommit(agent, input, message, error, Date.now());
+  const result = steering.length === 0 || !input.wantMessage ? plain : { ...plain, steering };
   const kept = request === undefined ? {} : { request };
   const { leaf } = await effect.commit({ ...commit, ...kept, result: JSON.parse(JSON.stringify(result)) });
   // The tools of this reply run here, most likely: they find it without asking the store.
-  runtime.contexts.extend(effect.fence.sessionId, effect.begun.committed?.leaf ?? null, input.entryId, message);
+  runtime.contexts.extend(effect.fence.sessionId, before, input.entryId, message);
   return { ...result, leaf };
 }
 

@@ -74,6 +74,8 @@ export interface ModelInput extends RunPlace {
   base?: ContextBase;
   /** Digest of the system prompt of this run, when before_agent_start changed it. */
   systemPrompt?: string;
+  /** Asks getSteeringMessages first, as this poll of the run: its messages stand behind those of `write`. */
+  poll?: number;
   /** True: a policy needs the message itself. */
   wantMessage?: boolean;
   /** True: write, then an aborted message, and no request. */
@@ -106,6 +108,8 @@ export interface ModelResult {
   /** True: each call passes the gate, which has no handlers then, so that refused ones keep their place in the order. */
   gate?: boolean;
   usage: UsageTotals;
+  /** What the poll gave, when a policy needs it. */
+  steering?: AgentMessage[];
   message?: AssistantMessage;
 }
 

@@ -163,3 +163,11 @@ export type SessionEvent = Place &
     | { type: 'thinking_level_update'; level: ThinkingLevel; previousLevel: ThinkingLevel | null }
     | { type: 'tools_update'; activeToolNames: string[]; previousActiveToolNames: string[] | null; source: 'set' }
   );
+
+/** The entries that messages become. */
+export function messageRecords(messages: readonly QueuedMessage[]): NewRecord[] {
+  return messages.map(({ id, message }) => ({
+    kind: 'entry',
+    entry: { type: 'message', id, timestamp: new Date(message.timestamp).toISOString(), message },
+  }));
+}

@@ -1,3 +1,6 @@
+import type { QueuedMessage } from './events.ts';
+import type { AgentMessage } from './messages.ts';
+
 /**
  * Ids of what a run makes are derived from run and turn, so that a retry, a replay and a `workflow reset` write the
  * same entry and find it there.
@@ -30,4 +33,9 @@ export function signalEntryId(chain: string, number: number): string {
 /** A run that no prompt opened, but a message sent to an idle session. */
 export function signalRunId(chain: string, number: number): string {
   return `run-${chain}-${number}`;
+}
+
+/** Messages that a queue hook gave, by the number of the poll in its run. */
+export function polledMessages(runId: string, poll: number, messages: readonly AgentMessage[]): QueuedMessage[] {
+  return messages.map((message, index) => ({ id: `${runId}/hook/${poll}/${index}`, message }));
 }

@@ -24,14 +24,15 @@ export const quick = proxyActivities<Pick<Effects, 'openSession' | 'checkModel' 
 });
 
 /** For effects whose time limit is the agent's. */
-export function modelEffects(manifest: AgentManifest): Pick<Effects, 'streamAssistantResponse'> {
-  return proxyActivities<Pick<Effects, 'streamAssistantResponse'>>({
-    startToCloseTimeout: manifest.modelTimeoutMs + graceMs,
-    heartbeatTimeout: '3s',
-    retry,
-    cancellationType,
-  });
-}
+export const modelEffects = perManifest(
+  (manifest: AgentManifest): Pick<Effects, 'streamAssistantResponse'> =>
+    proxyActivities<Pick<Effects, 'streamAssistantResponse'>>({
+      startToCloseTimeout: manifest.modelTimeoutMs + graceMs,
+      heartbeatTimeout: '3s',
+      retry,
+      cancellationType,
+    }),
+);
 
 type Gates = Pick<Effects, 'beforeAgentStart' | 'beforeToolCall'>;
 
@@ -50,15 +51,18 @@ const localGates = proxyLocalActivities<Gates>({ startToCloseTimeout: '30s', ret
 
 export function executeTool(tool: ToolManifest, input: ToolInput): Promise<ToolResult> {
   if (tool.local) return localTools.executeTool(input);
-  const proxy = proxyActivities<Pick<Effects, 'executeTool'>>({
+  return toolEffects(tool).executeTool(input);
+}
+
+const toolEffects = perManifest((tool: ToolManifest) =>
+  proxyActivities<Pick<Effects, 'executeTool'>>({
     startToCloseTimeout: tool.timeoutMs + graceMs,
     heartbeatTimeout: tool.heartbeatTimeoutMs,
     retry,
     cancellationType,
     ...(tool.taskQueue === undefined ? {} : { taskQueue: tool.taskQueue }),
-  });
-  return proxy.executeTool(input);
-}
+  }),
+);
 
 const localTools = proxyLocalActivities<Pick<Effects, 'executeTool'>>({
   startToCloseTimeout: '30s',
@@ -67,3 +71,14 @@ const localTools = proxyLocalActivities<Pick<Effects, 'executeTool'>>({
 });
 
 export const local = proxyLocalActivities<LocalEffects>({ startToCloseTimeout: '30s', retry });
+
+function perManifest<Manifest extends object, Proxy>(
+  make: (manifest: Manifest) => Proxy,
+): (manifest: Manifest) => Proxy {
+  const made = new WeakMap<Manifest, Proxy>();
+  return (manifest) => {
+    const known = made.get(manifest) ?? make(manifest);
+    made.set(manifest, known);
+    return known;
+  };
+}

@@ -1,6 +1,6 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { AppendInput, AppendResult } from '../common/effects.ts';
-import type { NewRecord, QueuedMessage } from '../common/events.ts';
+import type { NewRecord } from '../common/events.ts';
 import { local } from './activities.ts';
 import { nextNumber, type SessionState } from './state.ts';
 
@@ -14,13 +14,6 @@ export function takeRecords(state: SessionState): NewRecord[] {
 
 function isTurnEnd(record: NewRecord): boolean {
   return record.kind === 'event' && record.event.type === 'turn_end';
-}
-
-export function messageRecords(messages: readonly QueuedMessage[]): NewRecord[] {
-  return messages.map(({ id, message }) => ({
-    kind: 'entry',
-    entry: { type: 'message', id, timestamp: new Date(message.timestamp).toISOString(), message },
-  }));
 }
 
 /**

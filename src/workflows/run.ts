@@ -2,8 +2,8 @@ import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { NewRecord, RunStatus } from '../common/events.ts';
-import { assistantEntryId, promptEntryId } from '../common/ids.ts';
-import type { AgentMessage, AssistantMessage } from '../common/messages.ts';
+import { assistantEntryId, polledMessages, promptEntryId } from '../common/ids.ts';
+import type { AssistantMessage } from '../common/messages.ts';
 import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
 import { emptyUsage } from '../common/usage.ts';
 import { effects, gateOf } from './activities.ts';
@@ -53,7 +53,7 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
   if (!run.started) {
     if (!(await passStartGate(state, run))) return { status: 'repeated' };
     run.started = true;
-    await drainWithHook(state, run, 'steer');
+    await drainSteering(state, run, policy, true);
   }
   const view = policy === undefined ? undefined : await loadView(state, run);
   for (;;) {
@@ -62,7 +62,8 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
     const { reply, terminate, toolResults } = await runTurn(state, run, policy !== undefined);
     if (reply.duplicate) return { status: 'repeated' };
     if (reply.stopReason === 'error' || reply.stopReason === 'aborted') return failedEnd(run, reply.error);
-    if (view !== undefined && reply.message !== undefined) addToView(view, [reply.message, ...toolResults]);
+    if (view !== undefined && reply.message !== undefined)
+      addToView(view, [...(reply.steering ?? []), reply.message, ...toolResults]);
     checkLengthStops(run, reply.stopReason, reply.calls.length);
     let more = reply.calls.length > 0 && !terminate;
     if (policy !== undefined && view !== undefined && reply.message !== undefined) {
@@ -73,10 +74,10 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
     }
     checkTurnLimit(state, run, more);
     run.turn += 1;
-    const polling = drainWithHook(state, run, 'steer');
+    const polling = drainSteering(state, run, policy, more);
     if (polling !== undefined) await polling;
     if (run.pending.length > 0 || more) continue;
-    await drainWithHook(state, run, 'followUp');
+    await drainFollowUps(state, run);
     // What came while the hooks were asked: a run never ends with a message waiting that nobody held back.
     if (run.pending.length === 0) run.pending.push(...drain(state, 'steer'));
     if (run.pending.length === 0) run.pending.push(...drain(state, 'followUp'));
@@ -153,26 +154,41 @@ async function passStartGate(state: SessionState, run: RunState): Promise<boolea
   return true;
 }
 
-/** Adds to `pending`: from the signal queue first, then from the agent's own queue hook, if it has one. */
-function drainWithHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> | undefined {
-  const { hooks } = openedOf(state).manifest;
+/**
+ * Adds to `pending`: from the signal queue first, then from the agent's own queue hook, if it has one. When a turn follows
+ * whatever the hook says (`more`), its model effect asks it; but a prepareRequest is to see the messages before that.
+ */
+function drainSteering(
+  state: SessionState,
+  run: RunState,
+  policy: Policy | undefined,
+  more: boolean,
+): Promise<void> | undefined {
   // What was taken is in `pending` while the hook is asked: an abort or an error there must not lose it.
-  run.pending.push(...drain(state, queue));
-  const hooked = queue === 'steer' ? hooks.getSteeringMessages : hooks.getFollowUpMessages;
-  return hooked && !run.aborting ? pollHook(state, run, queue) : undefined;
+  run.pending.push(...drain(state, 'steer'));
+  if (!openedOf(state).manifest.hooks.getSteeringMessages || run.aborting) return undefined;
+  const goesOn = more || run.pending.length > 0;
+  if (!goesOn || policy?.prepareRequest !== undefined) return pollHook(state, run, 'steer');
+  run.poll = nextPoll(run);
+  return undefined;
+}
+
+async function drainFollowUps(state: SessionState, run: RunState): Promise<void> {
+  run.pending.push(...drain(state, 'followUp'));
+  if (openedOf(state).manifest.hooks.getFollowUpMessages && !run.aborting) await pollHook(state, run, 'followUp');
+}
+
+function nextPoll(run: RunState): number {
+  run.queueHookPolls += 1;
+  return run.queueHookPolls - 1;
 }
 
 async function pollHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> {
-  const poll = run.queueHookPolls;
-  run.queueHookPolls += 1;
+  const poll = nextPoll(run);
   state.counts.effects += 1;
   const { agent } = openedOf(state).manifest;
   const answer = await effects.pollQueueHook({ agent, runId: run.runId, turn: run.turn, queue, poll });
-  const polled = answer.messages.map((message: AgentMessage, index) => ({
-    id: `${run.runId}/hook/${poll}/${index}`,
-    message,
-  }));
-  run.pending.push(...polled);
+  run.pending.push(...polledMessages(run.runId, poll, answer.messages));
 }
 
 async function loadView(state: SessionState, run: RunState): Promise<PolicyView> {

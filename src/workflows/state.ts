@@ -52,6 +52,8 @@ export interface RunState {
   /** Replies in a row that hit the output limit inside a tool call. */
   lengthStops: number;
   queueHookPolls: number;
+  /** Number of the poll of getSteeringMessages that the next model effect asks, as it begins. */
+  poll: number | null;
   /** Put in place of the transcript by a policy. */
   base: ContextBase | null;
   /** Digest of the system prompt, when before_agent_start changed it. */
@@ -165,6 +167,7 @@ export function newRun(request: RunRequest): RunState {
     closing: false,
     lengthStops: 0,
     queueHookPolls: 0,
+    poll: null,
     base: null,
     systemPrompt: null,
     sessionSettings: null,

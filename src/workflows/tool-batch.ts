@@ -60,8 +60,12 @@ export async function runToolBatch(
     settled,
   };
   const open = reply.calls.filter((call) => call.state === 'ready');
+  const [only] = open;
   try {
-    if (reply.sequential) for (const call of open) await runSequentially(batch, call);
+    // The plainest batch makes few promises: each costs a stack trace in a workflow.
+    if (only !== undefined && open.length === 1 && batch.gate === null) {
+      if (!run.aborting) await execute(batch, only);
+    } else if (reply.sequential) for (const call of open) await runSequentially(batch, call);
     else await runInParallel(batch, open);
   } catch (error) {
     if (!failedByAbort(run, error)) throw error;
@@ -78,12 +82,6 @@ async function runSequentially(batch: Batch, call: CallPlan): Promise<void> {
 
 async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
   const waiting = batch.gate === null ? [...calls] : await passGate(batch, batch.gate, calls);
-  const [only] = waiting;
-  // Between the effects of the plainest turn few promises are made: each costs a stack trace in a workflow.
-  if (only !== undefined && waiting.length === 1) {
-    if (!batch.run.aborting) await execute(batch, only);
-    return;
-  }
   let failure: unknown;
   const lane = async (): Promise<void> => {
     for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {

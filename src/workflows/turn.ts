@@ -1,10 +1,10 @@
 import { CancellationScope } from '@temporalio/workflow';
 import { flags, type ModelInput, type ModelResult } from '../common/effects.ts';
-import type { NewRecord } from '../common/events.ts';
+import { messageRecords, type NewRecord } from '../common/events.ts';
 import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
-import { messageRecords, takeRecords } from './append.ts';
+import { takeRecords } from './append.ts';
 import { failedByAbort } from './failures.ts';
 import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
@@ -20,6 +20,7 @@ export async function runTurn(state: SessionState, run: RunState, wantMessage: b
   if (reply.duplicate) return { reply, terminate: true, toolResults: [] };
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
   run.pending = [];
+  run.poll = null;
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
@@ -53,7 +54,7 @@ export function turnEnd(run: RunState, calls: number): NewRecord {
  * worker, or for its next attempt) cancels it outright: then the same effect is asked again to write what it was given
  * and an aborted reply, so that no accepted message is lost.
  */
-async function streamReply(state: SessionState, run: RunState, wantMessage: boolean): Promise<ModelResult> {
+function streamReply(state: SessionState, run: RunState, wantMessage: boolean): Promise<ModelResult> {
   const { manifest } = openedOf(state);
   const input: ModelInput = {
     agent: manifest.agent,
@@ -66,18 +67,17 @@ async function streamReply(state: SessionState, run: RunState, wantMessage: bool
     write: turnRecords(state, run),
     ...flags({ gated: manifest.hooks.beforeToolCall !== null, wantMessage }),
     ...(run.turn === 0 ? { openRun: run.token } : {}),
+    ...(run.poll === null ? {} : { poll: run.poll }),
     ...(run.base === null ? {} : { base: run.base }),
     ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),
   };
   const { streamAssistantResponse } = modelEffects(manifest);
   state.counts.effects += 1;
-  if (!run.aborting) {
-    try {
-      return await streamAssistantResponse(input);
-    } catch (error) {
-      if (!failedByAbort(run, error)) throw error;
-      beginAbort(state, run);
-    }
-  }
-  return CancellationScope.nonCancellable(() => streamAssistantResponse({ ...input, aborted: true }));
+  const settle = () => CancellationScope.nonCancellable(() => streamAssistantResponse({ ...input, aborted: true }));
+  if (run.aborting) return settle();
+  return streamAssistantResponse(input).catch((error: unknown) => {
+    if (!failedByAbort(run, error)) throw error;
+    beginAbort(state, run);
+    return settle();
+  });
 }

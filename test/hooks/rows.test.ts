@@ -171,7 +171,7 @@ test('no retry of an effect asks a hook again, except one that sets headers', as
     model: { effects: 2, attempts: 4 },
     gate: { effects: 1, attempts: 2 },
     tool: { effects: 1, attempts: 2 },
-    queue: { effects: 4, attempts: 8 },
+    queue: { effects: 2, attempts: 4 },
   });
   expect(talk.requests).toHaveLength(4);
 });

@@ -1,14 +1,22 @@
 import { expect, test } from '@jest/globals';
+import type { Agent } from '../../src/agent/agent.ts';
 import { type Harness, testAgent, useHarness } from '../support/harness.ts';
 import { Entered, loopTools } from '../support/loop-tools.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const entered = new Entered();
+const asksFirst: Agent = testAgent('asks-first', {
+  async getSteeringMessages() {
+    await harness.gates.pass('poll');
+    await waitFor(() => asksFirst.signal?.aborted, { what: 'the abort' });
+    return [];
+  },
+});
 const harness: Harness = useHarness({
   agents: () => [
     testAgent('plain', { tools: loopTools(harness, entered) }),
     testAgent('sequential', { tools: loopTools(harness, entered), toolExecution: 'sequential' }),
-    testAgent('asks-first', { getSteeringMessages: () => harness.gates.pass('poll').then(() => []) }),
+    asksFirst,
   ],
   worker: { graceMs: 100 },
 });
@@ -176,10 +184,10 @@ test('an abort before the first request writes the prompt and an empty aborted r
   await aborting;
   expect(await talk.events(runId)).toEqual([
     ...[
-      'queue []',
       'agent_start',
       'turn_start',
       'user: Go',
+      'queue []',
       'assistant: ',
       'turn_end',
       'agent_end: aborted',

@@ -1,24 +1,31 @@
 import { expect, test } from '@jest/globals';
+import type { Agent } from '../../src/agent/agent.ts';
 import { type Harness, testAgent, useHarness } from '../support/harness.ts';
 import { loopTools } from '../support/loop-tools.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 // https://github.com/openclaw/openclaw/issues/128008: a steer that had been taken from the queue was lost by an abort
 // before it was written.
 
 let polls = 0;
+let plain: Agent | undefined;
 const harness: Harness = useHarness({
-  agents: () => [
-    testAgent('plain', {
+  agents: () => {
+    plain = testAgent('plain', {
       tools: loopTools(harness),
       toolExecution: 'sequential',
-      // Asked right after the queue was drained: the steer is out of the queue and not written yet.
+      // A request that follows sees the steer; one that is aborted before it is sent must not take it along.
       async getSteeringMessages() {
         polls += 1;
-        if (polls === 2) await harness.gates.pass('taken');
+        if (polls === 2) {
+          await harness.gates.pass('taken');
+          await waitFor(() => plain?.signal?.aborted, { what: 'the abort' });
+        }
         return [];
       },
-    }),
-  ],
+    });
+    return [plain];
+  },
 });
 
 test('a steer that was taken from the queue when the run is aborted stands in the transcript, before the next prompt', async () => {
@@ -35,7 +42,6 @@ test('a steer that was taken from the queue when the run is aborted stands in th
   talk.open('a');
   await harness.gates.reached('taken');
   const aborting = talk.session.abort(runId);
-  await talk.logged((event) => event.type === 'queue_update' && event.steer.length === 0, 'the abort');
   harness.gates.open('taken');
   expect(await aborting).toMatchObject({ runId, clearedSteer: [] });
   expect(await talk.session.run('P')).toMatchObject({ status: 'done', text: 'Fine' });

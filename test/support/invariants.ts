@@ -30,14 +30,20 @@ export async function expectInvariants({ store, sessionId, requests, accepted }:
       await store.readDeltas(sessionId, 0, 100_000),
       await assistants(store, sessionId),
     ),
-    'I7 the chain holds': await store.verify(sessionId),
+    'I7 the chain holds': await holds(store, sessionId, log.length),
   }).toEqual({
     'I1 every call has one result': [],
     'I2 every message once': [],
     'I4 every start has one end': [],
     'I4 no reader glues two attempts': [],
-    'I7 the chain holds': { ok: true, length: log.length },
+    'I7 the chain holds': true,
   });
+}
+
+/** The log may have grown since it was read: its workflow goes on behind the end of a run. */
+async function holds(store: Store, sessionId: string, length: number): Promise<unknown> {
+  const verified = await store.verify(sessionId);
+  return verified.ok && verified.length >= length ? true : verified;
 }
 
 /**

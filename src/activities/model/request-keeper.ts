@@ -11,21 +11,15 @@ const keepAfterMs = 100;
  */
 export class RequestKeeper {
   private readonly request: RequestRecord;
-  private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private keeping: Promise<unknown> | undefined;
 
   constructor(effect: Effect, request: RequestRecord) {
     this.request = request;
     this.timer = setTimeout(() => {
-      this.keeping = effect.commit({ request });
-      this.keeping.catch((error: unknown) => this.controller.abort(error));
+      this.keeping = effect.commitAside({ request });
+      this.keeping.catch(() => effect.lose());
     }, keepAfterMs);
-  }
-
-  /** Fires when the request cannot be kept. */
-  get signal(): AbortSignal {
-    return this.controller.signal;
   }
 
   /**

@@ -48,8 +48,8 @@ export interface ModelRequest {
  */
 export async function streamModel(request: ModelRequest): Promise<ModelOutcome> {
   const startedAt = Date.now();
-  const asked = request.options.signal === undefined ? [] : [request.options.signal];
-  const aborted = AbortSignal.any([request.signal, ...asked]);
+  const asked = request.options.signal;
+  const aborted = asked === undefined ? request.signal : AbortSignal.any([request.signal, asked]);
   if (aborted.aborted) return finish(request, abortedOutcome(emptyMessage(request.model, startedAt)));
 
   const stop = new AbortController();

@@ -10,6 +10,16 @@ class Slot {
   }
 }
 
+/** Runs a compiled statement now. */
+export type RunNow = (sql: string, parameters: readonly unknown[]) => unknown[];
+
+const synchronous = new WeakMap<object, RunNow>();
+
+/** Lets the statements of a connection run at once, where the database can: without the promises of Kysely's drivers. */
+export function runAtOnce(db: object, run: RunNow): void {
+  synchronous.set(db, run);
+}
+
 /** Gives the rows of a statement that returns any. */
 export type Statement<Args, Row> = (db: Db, args: Args) => Promise<Row[]>;
 
@@ -34,6 +44,8 @@ export function statement<Args extends object, Row = never>(
     const parameters = query.parameters.map((value) =>
       value instanceof Slot ? args[value.name as keyof Args] : value,
     );
+    const atOnce = synchronous.get(db);
+    if (atOnce !== undefined) return atOnce(query.sql, parameters) as Row[];
     return (await db.executeQuery<Row>({ ...query, parameters })).rows;
   };
 }

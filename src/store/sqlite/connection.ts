@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
-import { sqliteDialect } from './dialect.ts';
+import { runAtOnce } from '../operations/statement.ts';
+import { SqliteConnection, sqliteDialect } from './dialect.ts';
 import { isBusy, toStoreError } from './errors.ts';
 
 export interface ConnectionOptions {
@@ -24,6 +25,8 @@ export class Connection<Schema> {
   readonly db: Kysely<Schema>;
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
+  readonly #synchronous: ConnectionOptions['synchronous'];
+  #current: ConnectionOptions['synchronous'];
 
   /** Opens the file, and makes it and its folder if they are not there. */
   static async open<Schema>(options: ConnectionOptions): Promise<Connection<Schema>> {
@@ -44,7 +47,11 @@ export class Connection<Schema> {
     this.file = options.file;
     this.#database = database;
     this.#busyTimeoutMs = options.busyTimeoutMs;
-    this.db = new Kysely<Schema>({ dialect: sqliteDialect(database) });
+    this.#synchronous = options.synchronous;
+    this.#current = options.synchronous;
+    const connection = new SqliteConnection(database);
+    this.db = new Kysely<Schema>({ dialect: sqliteDialect(connection) });
+    runAtOnce(this.db, (sql, parameters) => connection.run(sql, parameters).rows);
   }
 
   /** False when SQLite gave up the transaction by itself, as it does when the disk is full. */
@@ -56,8 +63,14 @@ export class Connection<Schema> {
     this.#database.exec(sql);
   }
 
-  /** Takes the write lock, waiting for other processes in short steps that do not block the thread. */
-  async begin(): Promise<void> {
+  /**
+   * Takes the write lock, waiting for other processes in short steps that do not block the thread.
+   * @param safeFrom what the transaction is to survive once it is committed: the power's end, or this process's
+   */
+  async begin(safeFrom: 'power' | 'process' = 'power'): Promise<void> {
+    const synchronous = safeFrom === 'power' ? this.#synchronous : 'NORMAL';
+    if (synchronous !== this.#current) this.#database.exec(`pragma synchronous = ${synchronous}`);
+    this.#current = synchronous;
     await this.retryWhileBusy(() => this.#database.exec('begin immediate'));
   }
 

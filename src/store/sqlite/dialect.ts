@@ -25,8 +25,7 @@ const cachedStatements = 400;
  * when they are returned, so a whole operation runs without letting anything else in. Transactions are not its business:
  * the thread puts many operations into one.
  */
-export function sqliteDialect(database: DatabaseSync): Dialect {
-  const connection = new SqliteConnection(database);
+export function sqliteDialect(connection: SqliteConnection): Dialect {
   const driver: Driver = {
     init: async () => undefined,
     acquireConnection: async () => connection,
@@ -44,7 +43,7 @@ export function sqliteDialect(database: DatabaseSync): Dialect {
   };
 }
 
-class SqliteConnection implements DatabaseConnection {
+export class SqliteConnection implements DatabaseConnection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, CachedStatement>();
 
@@ -53,10 +52,14 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const { statement, returnsRows } = this.#prepare(query.sql);
-    const parameters = query.parameters as readonly Parameter[];
-    if (returnsRows) return { rows: statement.all(...parameters) as Row[] };
-    const { changes } = statement.run(...parameters);
+    return this.run<Row>(query.sql, query.parameters);
+  }
+
+  run<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+    const { statement, returnsRows } = this.#prepare(sql);
+    const values = parameters as readonly Parameter[];
+    if (returnsRows) return { rows: statement.all(...values) as Row[] };
+    const { changes } = statement.run(...values);
     return { rows: [], numAffectedRows: BigInt(changes) };
   }
 

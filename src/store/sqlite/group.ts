@@ -4,6 +4,8 @@ import { toStoreError } from './errors.ts';
 
 /** One operation that waits for its turn. */
 export interface Job<Schema> {
+  /** True: it is answered when it survives this process, and is safe from the power's end with the next one that is not. */
+  passing?: boolean;
   run(db: Connection<Schema>['db']): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: EverturnError): void;
@@ -21,7 +23,7 @@ export async function runGroup<Schema>(connection: Connection<Schema>, jobs: rea
   while (waiting.length > 0) {
     let answers: Map<Job<Schema>, Answer> | undefined;
     try {
-      await connection.begin();
+      await connection.begin(waiting.every((job) => job.passing === true) ? 'process' : 'power');
       const attempt = await runInTransaction(connection, waiting);
       if ('culprit' in attempt) {
         attempt.culprit.reject(attempt.error);

@@ -4,6 +4,7 @@ import { EverturnError } from '../../common/errors.ts';
 import { migrateLive, migrateLog } from '../migrate.ts';
 import { liveReads, liveWrites, logReads, logWrites } from '../operations/index.ts';
 import type { LiveTables, Tables } from '../schema.ts';
+import type { Store } from '../types.ts';
 import { Connection } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { type Job, runGroup } from './group.ts';
@@ -42,12 +43,22 @@ async function openLogRoom(options: ThreadOptions, answer: (message: Answer) => 
         const group = calls.slice(start, start + maxGroup);
         await runGroup(
           connection,
-          group.map((call) => toJob<Tables>(table, call, answer)),
+          group.map((call) => ({ ...toJob<Tables>(table, call, answer), passing: isPassing(call) })),
         );
       }
     },
     close: () => connection.close(),
   };
+}
+
+/**
+ * The beginning of an effect is written again by its retry, from what Temporal has: a crash of this process cannot undo
+ * it, and the power's end may. Not so with a claim that says that a tool must not be entered twice.
+ */
+function isPassing({ operation, args }: Pending): boolean {
+  if (operation !== 'beginEffect') return false;
+  const [, first] = args as Parameters<Store['beginEffect']>;
+  return first?.claim === undefined || first.claim.replay === 'safe';
 }
 
 async function openLiveRoom(options: ThreadOptions, answer: (message: Answer) => void): Promise<Room> {
