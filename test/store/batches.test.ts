@@ -49,6 +49,23 @@ describe('claims', () => {
     expect(await claimTool(store, tool(0, { attempt: 3 }), claim('r/0', 0, replay))).toEqual(again(3));
   });
 
+  test('of an aborted run, or when it is only asked about, nothing is entered, and it is told whether somebody was in', async () => {
+    const store = await tempSession();
+    await startBatch(store, ['a', 'b']);
+    const asked = { ...claim('r/0', 0), withhold: true, start: startOf('r/0', 0, 'a') };
+    expect(await claimTool(store, tool(0), asked)).toEqual({ state: 'withheld', before: false });
+    expect(await story(store)).toEqual(opening);
+    expect(await claimTool(store, tool(0), claim('r/0', 0))).toEqual({ state: 'entered' });
+    await store.requestAbort('s', 'r');
+    expect(await claimTool(store, tool(0, { attempt: 2 }), claim('r/0', 0))).toEqual({
+      state: 'withheld',
+      before: true,
+    });
+    expect(await claimTool(store, tool(1), claim('r/0', 1))).toEqual({ state: 'withheld', before: false });
+    await store.commit(tool(1), { settle: [settled('r/0', 1)] });
+    expect(await claimTool(store, tool(1, { attempt: 2 }), claim('r/0', 1))).toMatchObject({ state: 'settled' });
+  });
+
   test('50 claims at once enter a tool once', async () => {
     const store = await tempSession();
     await startBatch(store, ['a']);

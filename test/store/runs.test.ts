@@ -45,6 +45,25 @@ describe('runs', () => {
     expect(session).not.toHaveProperty('openRunId');
   });
 
+  test('many runs are read at once, each by session and id', async () => {
+    const store = await tempSession();
+    await startRun(store);
+    await store.openSession({ sessionId: 'other', workflowRunId: 'w', defaults });
+    const open = { runId: 'q', token: 't' };
+    await store.commit(fence('e', { sessionId: 'other', workflowRunId: 'w', runId: 'q' }), { openRun: open });
+    const many = Array.from({ length: 250 }, (_, index) => ({ sessionId: `s${index}`, runId: 'r' }));
+    const own = { sessionId: 's', runId: 'r' };
+    const runs = await store.readRuns([
+      ...many,
+      own,
+      { sessionId: 'other', runId: 'q' },
+      { sessionId: 'other', runId: 'r' },
+    ]);
+    expect(runs.map(({ sessionId, runId }) => `${sessionId}/${runId}`).sort()).toEqual(['other/q', 's/r']);
+    expect(runs).toContainEqual(await store.readRun('s', 'r'));
+    expect(await store.readRuns([])).toEqual([]);
+  });
+
   test('a retry of the commit that opened the run goes on, after a reset too', async () => {
     const store = await tempSession();
     const openRun = { runId: 'r', token: 't' };
