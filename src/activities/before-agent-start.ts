@@ -30,8 +30,9 @@ export function beforeAgentStart(runtime: Runtime, input: StartInput): Promise<S
       );
     }
     const result = await askHandlers(runtime, effect, agent, input);
-    await effect.commit({ result: JSON.parse(JSON.stringify(result)) });
-    return result;
+    await effect.kept();
+    const { adopted } = await effect.commit({ result: JSON.parse(JSON.stringify(result)) });
+    return (adopted as StartResult | undefined) ?? result;
   });
 }
 

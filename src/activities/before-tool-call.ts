@@ -44,8 +44,11 @@ export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<Gate
       const refused = 'args' in decision ? undefined : refusalOf(input, index, decision);
       calls.push(planOf(input, call, index, decision, refused));
       const settle = refused === undefined ? [] : [refused];
-      if (index === lastIndex) await effect.commit({ settle, result: JSON.parse(JSON.stringify({ calls })) });
-      else if (refused !== undefined) await effect.commit({ settle });
+      if (index === lastIndex) {
+        const { adopted } = await effect.commit({ settle, result: JSON.parse(JSON.stringify({ calls })) });
+        // A local gate may be asked twice at once: what was stored first counts for both.
+        if (adopted !== undefined) return adopted as unknown as GateResult;
+      } else if (refused !== undefined) await effect.commit({ settle });
     }
     return { calls };
   });

@@ -26,6 +26,7 @@ export function loadContext(runtime: Runtime, input: LoadContextInput): Promise<
     const first = items.findIndex((item) => item.entryId.startsWith(`${input.runId}/`));
     const newMessages = first < 0 ? 0 : Math.min(messages.length, items.length - first);
     const systemPrompt = base?.systemPrompt ?? (await runSystemPrompt(runtime, effect, agent, input));
+    await effect.kept();
     return { systemPrompt, messages, newMessages };
   });
 }

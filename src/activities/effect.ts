@@ -34,7 +34,7 @@ export interface Effect {
   /** What became of `first`. */
   begun: Pick<BegunEffect, 'runEnded' | 'committed'>;
   commit(commit: Commit): Promise<CommitResult>;
-  /** Commits what is no part of the log's order: the notes wait for the next commit. */
+  /** Commits what has no place in the log's order, with what hooks did so far: other notes wait for the next commit. */
   commitAside(commit: Commit): Promise<CommitResult>;
   /** Does something once for all attempts: what it gave is kept, and a retry gets it back without doing it again. */
   once<T>(name: string, make: () => Promise<T>): Promise<T>;
@@ -58,7 +58,7 @@ export interface EffectPlace {
   runId?: string;
   turn?: number;
   /** Written as the effect begins, unless there is nothing left to do: see `begun`. */
-  first?: Commit | ((stopped: StopReason | undefined) => Promise<Commit>);
+  first?: Commit | ((stopped: () => StopReason | undefined) => Promise<Commit>);
   /** True: settles the effect of this name instead of carrying it out. */
   settling?: boolean;
 }
@@ -77,7 +77,7 @@ export async function runEffect<Result>(
   const stop = new Stop(runtime, fence, context);
   const heartbeat = setInterval(() => context.heartbeat(), heartbeatMs);
   try {
-    const first = typeof place.first === 'function' ? await place.first(stop.reason) : place.first;
+    const first = typeof place.first === 'function' ? await place.first(() => stop.reason) : place.first;
     const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, first));
     if (begun.result !== undefined) return begun.result as Result;
     if (begun.abortRequested) stop.fire('abort');
@@ -114,7 +114,7 @@ interface Step<Value> {
 function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect): Effect {
   const { steps, attempts } = begun;
   const notes: NewRecord[] = [];
-  const commitAside = (commit: Commit) => untilStored(stop, () => runtime.store.commit(fence, commit));
+  const write = (commit: Commit) => untilStored(stop, () => runtime.store.commit(fence, commit));
   let saving: Promise<unknown> = Promise.resolve();
   const save = (name: string, outcome: Json) => untilStored(stop, () => runtime.store.saveStep(fence, name, outcome));
   return {
@@ -126,8 +126,13 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
     lose: () => stop.fire('lost'),
     graceMs: runtime.graceMs,
     begun,
-    commit: (commit) => commitAside({ ...commit, records: [...notes.splice(0), ...(commit.records ?? [])] }),
-    commitAside,
+    commit: (commit) => write({ ...commit, records: [...notes.splice(0), ...(commit.records ?? [])] }),
+    commitAside: (commit) => {
+      const isHook = (record: NewRecord) => record.kind === 'event' && record.event.type === 'hook';
+      const records = notes.filter(isHook);
+      notes.splice(0, notes.length, ...notes.filter((record) => !isHook(record)));
+      return write({ ...commit, records });
+    },
     step: (name) => steps[name],
     saveStep: async (name, outcome) => {
       steps[name] = await save(name, outcome);
@@ -135,7 +140,7 @@ function effectOf(runtime: Runtime, fence: Fence, stop: Stop, begun: BegunEffect
     saveStepSoon: (name, outcome) => {
       steps[name] = outcome;
       saving = Promise.all([saving, save(name, outcome)]);
-      // Told by `kept`, which every effect that saves so asks before it goes on to the world.
+      // Told by `kept`, which an effect asks before it goes on to the world.
       saving.catch(() => {});
     },
     kept: async () => {

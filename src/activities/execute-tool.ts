@@ -35,7 +35,7 @@ export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolRes
     effect: `${input.entryId}/${input.index}/tool`,
     runId: input.runId,
     turn: input.turn,
-    first: async (stopped: StopReason | undefined) => claimOf(input, await prepare(), stopped),
+    first: async (stopped: () => StopReason | undefined) => claimOf(input, await prepare(), stopped()),
   };
   return runEffect(runtime, place, async (effect) => {
     const { agent, message, call, target } = await prepare();

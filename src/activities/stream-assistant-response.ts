@@ -11,7 +11,7 @@ import type { ContextItem } from '../session/context-cache.ts';
 import type { Commit, RequestRecord } from '../store/types.ts';
 import { type Effect, runEffect } from './effect.ts';
 import { payloadHook } from './hooks/provider-hooks.ts';
-import { askQueueHook } from './hooks/queue-hooks.ts';
+import { askQueueHook, keptQueueAnswer } from './hooks/queue-hooks.ts';
 import { buildRequest } from './model/build-request.ts';
 import { toDelta } from './model/live.ts';
 import type { ModelOutcome } from './model/outcome.ts';
@@ -47,9 +47,9 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     // decide otherwise: a message that came meanwhile asks for one more turn. What is stored wins.
     if (runEnded || committed === undefined || committed.duplicateRun !== undefined) return repeatedRun(effect, input);
     const agent = agentOf(runtime, input.agent);
-    if (input.aborted || effect.stopReason() === 'abort')
-      return finish(runtime, effect, agent, input, abortedMessage(input), { leaf: committed.leaf, steering: [] });
-    const { leaf, steering } = await poll(effect, agent, input, committed.leaf);
+    const isAborted = () => input.aborted === true || effect.stopReason() === 'abort';
+    const { leaf, steering } = await poll(effect, agent, input, committed.leaf, isAborted());
+    if (isAborted()) return finish(runtime, effect, agent, input, abortedMessage(input), { leaf, steering });
     const items = await runtime.contexts.read(effect.fence.sessionId, leaf);
     const { outcome, unkept } = await request(runtime, effect, agent, input, items);
     return settle(runtime, effect, agent, input, outcome, { ...unkept, leaf, steering });
@@ -72,17 +72,22 @@ async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResu
   };
 }
 
-/** What the queue hook gives stands in the log before the request, as what the queue gave does. */
+/**
+ * What the queue hook gives stands in the log before the request, as what the queue gave does. On an abort nobody is
+ * asked; but what the hook handed out to an earlier attempt is not lost.
+ */
 async function poll(
   effect: Effect,
   agent: Agent,
   input: ModelInput,
   leaf: string | null,
+  aborted: boolean,
 ): Promise<{ leaf: string | null; steering: AgentMessage[] }> {
-  if (input.poll === undefined) return { leaf, steering: [] };
-  const steering = await askQueueHook(effect, agent, 'getSteeringMessages');
+  const name = 'getSteeringMessages';
+  if (!input.poll) return { leaf, steering: [] };
+  const steering = aborted ? keptQueueAnswer(effect, name) : await askQueueHook(effect, agent, name);
   if (steering.length === 0) return { leaf, steering };
-  const records = messageRecords(polledMessages(input.runId, input.poll, steering));
+  const records = messageRecords(polledMessages(`${input.runId}/t${input.turn}`, steering));
   return { leaf: (await effect.commit({ records })).leaf, steering };
 }
 
@@ -99,7 +104,7 @@ async function request(
   const live = runtime.deltas.open({ ...placeOf(effect, input), attempt: effect.attempts });
   const { systemPrompt, messages, tools, options, record } = prepared;
   const keeper = record === undefined ? undefined : new RequestKeeper(effect, record);
-  const outcome = await streamModel({
+  const streaming = streamModel({
     models: runtime.models,
     model,
     context: { systemPrompt, messages, tools },
@@ -111,6 +116,10 @@ async function request(
       const delta = toDelta(event);
       if (delta !== undefined) live.push(delta);
     },
+  });
+  const outcome = await streaming.catch((error: unknown) => {
+    keeper?.cancel();
+    throw error;
   });
   const [unkept] = await Promise.all([keeper?.end() ?? {}, runtime.deltas.flush()]);
   return { outcome, unkept };
@@ -151,8 +160,11 @@ async function settle(
   if (outcome.kind === 'aborted' && effect.stopReason() !== 'abort') {
     throw new EverturnError('cancelled', 'The worker stopped while the model replied.', { retryable: true });
   }
-  if (outcome.kind === 'transient' && effect.attempt < agent.retry.maxAttempts)
+  if (outcome.kind === 'transient' && effect.attempt < agent.retry.maxAttempts) {
+    // The pause may be long enough for a deploy: the retry sends what was sent.
+    if (around.request !== undefined) await effect.commitAside({ request: around.request });
     throw retryLater(agent, effect.attempt, outcome);
+  }
   const error = errorOf(outcome, effect.attempt);
   return finish(runtime, effect, agent, input, outcome.message, {
     ...around,

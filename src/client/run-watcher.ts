@@ -46,7 +46,8 @@ export class RunWatcher {
       };
       signal?.addEventListener('abort', onAbort, { once: true });
       this.waiters.add(waiter);
-      this.lookIn(0);
+      // One that is resumed can wait for the next look.
+      if (this.timer === undefined || Date.now() - since < pausesMs[0]) this.lookIn(0);
     });
   }
 
@@ -63,6 +64,7 @@ export class RunWatcher {
   }
 
   private async look(): Promise<void> {
+    this.timer = undefined;
     // The look that is going on may have missed a waiter that has just come: it looks again.
     if (this.looking) return;
     this.looking = true;
@@ -70,7 +72,8 @@ export class RunWatcher {
     try {
       const runs = await this.store.readRuns(asked.map(({ key }) => key));
       const ended = new Map(runs.filter(({ status }) => status !== 'open').map((run) => [nameOf(run), run]));
-      for (const waiter of asked) {
+      // Also those that came meanwhile: a wait that was resumed during a slow look asks for the same run.
+      for (const waiter of [...this.waiters]) {
         const run = ended.get(nameOf(waiter.key));
         if (run !== undefined) waiter.settle({ run });
       }

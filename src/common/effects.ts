@@ -74,8 +74,8 @@ export interface ModelInput extends RunPlace {
   base?: ContextBase;
   /** Digest of the system prompt of this run, when before_agent_start changed it. */
   systemPrompt?: string;
-  /** Asks getSteeringMessages first, as this poll of the run: its messages stand behind those of `write`. */
-  poll?: number;
+  /** True: getSteeringMessages is asked first, and its messages stand behind those of `write`. */
+  poll?: boolean;
   /** True: a policy needs the message itself. */
   wantMessage?: boolean;
   /** True: write, then an aborted message, and no request. */

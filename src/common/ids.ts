@@ -35,7 +35,7 @@ export function signalRunId(chain: string, number: number): string {
   return `run-${chain}-${number}`;
 }
 
-/** Messages that a queue hook gave, by the number of the poll in its run. */
-export function polledMessages(runId: string, poll: number, messages: readonly AgentMessage[]): QueuedMessage[] {
-  return messages.map((message, index) => ({ id: `${runId}/hook/${poll}/${index}`, message }));
+/** Messages that a queue hook gave to a poll: "RUN/t3" for the one that the third turn's model effect asked. */
+export function polledMessages(poll: string, messages: readonly AgentMessage[]): QueuedMessage[] {
+  return messages.map((message, index) => ({ id: `${poll}/hook/${index}`, message }));
 }

@@ -84,7 +84,7 @@ export interface Commit {
    */
   openRun?: { runId: string; token: string };
   records?: NewRecord[];
-  /** Asks to enter a tool. Part of the commit that begins the effect: see `beginEffect`. */
+  /** Asks to enter a tool. Part of the commit that begins an effect. */
   claim?: ClaimRequest;
   /** Settings of the session from now on (the entries that say so are among `records`). */
   settings?: { model?: string; thinkingLevel?: ThinkingLevel; activeTools?: string[] | null };
@@ -99,7 +99,10 @@ export interface Commit {
   usage?: UsageTotals;
   /** Ends the run. */
   closeRun?: { runId: string; status: RunStatus; error?: ErrorInfo };
-  /** Finishes the effect: a later `beginEffect` gets this back. */
+  /**
+   * Finishes the effect: a later `beginEffect` gets this back. Not kept when all calls of `settle` were settled already:
+   * what the model was told of them counts, and the next attempt finds it there.
+   */
   result?: Json;
 }
 
@@ -136,8 +139,10 @@ export type CommitResult =
       settledBefore?: SettledCall[];
       /** The answer to `claim`. */
       claim?: ClaimResult;
+      /** The effect was finished already, with this result: nothing of the commit was written. */
+      adopted?: Json;
     }
-  | { leaf: string | null; duplicateRun: RunRow; settledBefore?: undefined; claim?: undefined };
+  | { leaf: string | null; duplicateRun: RunRow; settledBefore?: undefined; claim?: undefined; adopted?: undefined };
 
 export interface RequestRecord {
   runId: string;
@@ -247,7 +252,8 @@ export interface Store {
   openSession(request: OpenSessionRequest): Promise<OpenedSession>;
   /**
    * Begins an attempt: later writes of earlier attempts are refused. `first` is written in the same transaction, unless
-   * the effect has its result or its run is over. When it opens a run that is known with another token, the effect of the
+   * the effect has its result or its run is over; a claim in it is withheld when the run is aborted. It survives this
+   * process when it is answered, and the power's end only if it claims a tool that is not `safe`: a retry writes it again. When it opens a run that is known with another token, the effect of the
    * same name was another run's, so its result is not given back.
    */
   beginEffect(fence: Fence, first?: Commit): Promise<BegunEffect>;

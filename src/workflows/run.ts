@@ -169,7 +169,7 @@ function drainSteering(
   if (!openedOf(state).manifest.hooks.getSteeringMessages || run.aborting) return undefined;
   const goesOn = more || run.pending.length > 0;
   if (!goesOn || policy?.prepareRequest !== undefined) return pollHook(state, run, 'steer');
-  run.poll = nextPoll(run);
+  run.poll = true;
   return undefined;
 }
 
@@ -178,17 +178,13 @@ async function drainFollowUps(state: SessionState, run: RunState): Promise<void>
   if (openedOf(state).manifest.hooks.getFollowUpMessages && !run.aborting) await pollHook(state, run, 'followUp');
 }
 
-function nextPoll(run: RunState): number {
-  run.queueHookPolls += 1;
-  return run.queueHookPolls - 1;
-}
-
 async function pollHook(state: SessionState, run: RunState, queue: 'steer' | 'followUp'): Promise<void> {
-  const poll = nextPoll(run);
+  const poll = run.queueHookPolls;
+  run.queueHookPolls += 1;
   state.counts.effects += 1;
   const { agent } = openedOf(state).manifest;
   const answer = await effects.pollQueueHook({ agent, runId: run.runId, turn: run.turn, queue, poll });
-  run.pending.push(...polledMessages(run.runId, poll, answer.messages));
+  run.pending.push(...polledMessages(`${run.runId}/q${poll}`, answer.messages));
 }
 
 async function loadView(state: SessionState, run: RunState): Promise<PolicyView> {

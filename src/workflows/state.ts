@@ -52,15 +52,15 @@ export interface RunState {
   /** Replies in a row that hit the output limit inside a tool call. */
   lengthStops: number;
   queueHookPolls: number;
-  /** Number of the poll of getSteeringMessages that the next model effect asks, as it begins. */
-  poll: number | null;
+  /** True: the next model effect asks getSteeringMessages as it begins. */
+  poll: boolean;
   /** Put in place of the transcript by a policy. */
   base: ContextBase | null;
   /** Digest of the system prompt, when before_agent_start changed it. */
   systemPrompt: string | null;
   /** The session's own settings, from the first time on that a policy of this run changed them. */
   sessionSettings: Settings | null;
-  /** True once the gate before the run was passed and steering was polled. */
+  /** True once the gate before the run was passed and steering was drained. */
   started: boolean;
 }
 
@@ -167,7 +167,7 @@ export function newRun(request: RunRequest): RunState {
     closing: false,
     lengthStops: 0,
     queueHookPolls: 0,
-    poll: null,
+    poll: false,
     base: null,
     systemPrompt: null,
     sessionSettings: null,

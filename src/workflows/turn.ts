@@ -20,7 +20,7 @@ export async function runTurn(state: SessionState, run: RunState, wantMessage: b
   if (reply.duplicate) return { reply, terminate: true, toolResults: [] };
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
   run.pending = [];
-  run.poll = null;
+  run.poll = false;
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
@@ -65,9 +65,8 @@ function streamReply(state: SessionState, run: RunState, wantMessage: boolean): 
     thinkingLevel: state.thinkingLevel,
     activeTools: state.activeTools,
     write: turnRecords(state, run),
-    ...flags({ gated: manifest.hooks.beforeToolCall !== null, wantMessage }),
+    ...flags({ gated: manifest.hooks.beforeToolCall !== null, wantMessage, poll: run.poll }),
     ...(run.turn === 0 ? { openRun: run.token } : {}),
-    ...(run.poll === null ? {} : { poll: run.poll }),
     ...(run.base === null ? {} : { base: run.base }),
     ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),
   };

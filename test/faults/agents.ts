@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Agent, type AgentOptions, defineAgent } from '../../src/agent/agent.ts';
 import { defineTool, type Tool } from '../../src/agent/tool.ts';
 import type { ReplayKind } from '../../src/common/manifest.ts';
+import type { UserMessage } from '../../src/common/messages.ts';
 import type { Evidence } from '../support/evidence.ts';
 import { point } from './points.ts';
 
@@ -13,14 +14,14 @@ const replayKinds = ['never', 'safe', 'keyed'] as const satisfies readonly Repla
 
 /**
  * `plain` has no hooks and parallel batches, `sequential` runs calls one by one, `hooked` has every gate and hook that is
- * an effect of its own, `local` has local ones, `all` drains its queues at once, and `switching` and `large` have
- * the policies of these names in the suite's bundle.
+ * an effect of its own, `local` has local ones, `all` drains its queues at once, `steered` has a queue hook that gives a
+ * message after the first turn, and `switching`, `large` and `steered` have the policies of these names in the suite's bundle.
  */
-export type FaultAgent = 'plain' | 'sequential' | 'hooked' | 'local' | 'all' | 'switching' | 'large';
+export type FaultAgent = 'plain' | 'sequential' | 'hooked' | 'local' | 'all' | 'switching' | 'large' | 'steered';
 
 /** The agents of the matrix. @param of the evidence of a session */
 export function faultAgents(of: (sessionId: string) => Evidence): Agent[] {
-  const here = (name: string) => point(of(Context.current().info.workflowExecution?.workflowId ?? ''), name);
+  const here = (name: string) => point(of(sessionOfCaller()), name);
   const tools = [...replayKinds.map((replay) => effectTool(replay, of)), localTool(here)];
   const agent = (name: FaultAgent, extra: Partial<AgentOptions> = {}) =>
     defineAgent({ name, model: 'scripted/main', tools, retry: { baseDelayMs: 50 }, ...extra });
@@ -55,7 +56,18 @@ export function faultAgents(of: (sessionId: string) => Evidence): Agent[] {
     agent('all', { steeringMode: 'all', followUpMode: 'all' }),
     agent('switching'),
     agent('large'),
+    agent('steered', { getSteeringMessages: () => steering(of(sessionOfCaller())) }),
   ];
+}
+
+function sessionOfCaller(): string {
+  return Context.current().info.workflowExecution?.workflowId ?? '';
+}
+
+function steering(evidence: Evidence): UserMessage[] {
+  evidence.note('asked.log', { what: 'asked' });
+  if (evidence.read('asked.log').length !== 2) return [];
+  return [{ role: 'user', content: [{ type: 'text', text: 'By the way' }], timestamp: 1 }];
 }
 
 function effectTool(replay: ReplayKind, of: (sessionId: string) => Evidence): Tool {

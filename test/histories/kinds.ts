@@ -47,6 +47,7 @@ const kinds: Record<string, Kind> = {
       await session.steer('Then that');
     },
   },
+  'steering-hook': { agent: 'steered', replies: [calling('effect_safe'), done, done] },
   'follow-up': {
     agent: 'all',
     replies: [done, done],

@@ -90,3 +90,9 @@ definePolicy('throwing', {
     return name === undefined ? undefined : (garbage[name] as never);
   },
 });
+
+/** Sees what the queue hook gave: each message once. */
+definePolicy('steered', {
+  shouldStopAfterTurn: ({ newMessages }) =>
+    newMessages.filter((message) => textOf(message) === 'By the way').length > 1,
+});

@@ -41,6 +41,15 @@ test('there is a history of each kind', () => {
   const kinds = names.map((name) => name.replace(/^.*\//, '').replace(/(-\d+)?\.json$/, ''));
   expect([...new Set(kinds)]).toEqual([
     ...['abort', 'continue-as-new', 'crash-and-retry', 'follow-up', 'gates', 'local-effects', 'model-choice'],
-    ...['model-error', 'own-context', 'parallel-batch', 'sequential-batch', 'settings', 'steering', 'tools'],
+    ...[
+      'model-error',
+      'own-context',
+      'parallel-batch',
+      'sequential-batch',
+      'settings',
+      'steering',
+      'steering-hook',
+      'tools',
+    ],
   ]);
 });

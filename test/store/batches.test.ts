@@ -105,9 +105,10 @@ describe('settling', () => {
 
     const own = { settle: [settled('r/0', 0, { before: [startOf('r/0', 0, 'a')] })], result: 'own' };
     expect(await store.commit(tool(0), own)).toMatchObject({ settledBefore: [unknown] });
-    // The effect is finished by now, and says the same.
     expect(await store.commit(tool(0), own)).toMatchObject({ settledBefore: [unknown] });
     expect(await story(store)).toEqual(before);
+    // What the model was told is what counts for a later attempt too.
+    expect(await store.beginEffect(tool(0, { attempt: 2 }))).not.toHaveProperty('result');
     expect((await store.commit(tool(1), { settle: [settled('r/0', 1)] })).settledBefore).toBeUndefined();
   });
 

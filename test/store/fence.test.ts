@@ -107,7 +107,7 @@ describe('effects', () => {
     await store.commit(fence('e'), { records: [entry('a')], usage, result: 1 });
     await store.commit(fence('f'), { records: [entry('b')] });
     const again = await store.commit(fence('e'), { records: [entry('c')], usage, result: 2 });
-    expect(again).toEqual({ leaf: 'b' });
+    expect(again).toEqual({ leaf: 'b', adopted: 1 });
     expect(await story(store)).toEqual(['session_open', 'user a', 'user b']);
     expect((await store.readSession('s'))?.usage).toEqual(usage);
     expect(await store.beginEffect(fence('e', { attempt: 2 }))).toMatchObject({ result: 1 });

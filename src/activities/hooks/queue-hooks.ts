@@ -2,14 +2,12 @@ import type { Agent } from '../../agent/agent.ts';
 import { EverturnError } from '../../common/errors.ts';
 import { type AgentMessage, parseIncoming } from '../../common/messages.ts';
 import type { Effect } from '../effect.ts';
-import { callHook } from './run-hook.ts';
+import { callHook, keptAnswer } from './run-hook.ts';
+
+type QueueHook = 'getSteeringMessages' | 'getFollowUpMessages';
 
 /** Asks an agent's queue hook, once for all attempts of the effect: a retry gets the kept answer and loses nothing. */
-export function askQueueHook(
-  effect: Effect,
-  agent: Agent,
-  name: 'getSteeringMessages' | 'getFollowUpMessages',
-): Promise<AgentMessage[]> {
+export function askQueueHook(effect: Effect, agent: Agent, name: QueueHook): Promise<AgentMessage[]> {
   return callHook<AgentMessage[]>(effect, {
     hook: name,
     handler: 0,
@@ -17,6 +15,11 @@ export function askQueueHook(
     call: async () => checkAnswer(name, await agent[name]?.()),
     describe: (messages) => ({ messages: messages.length }),
   });
+}
+
+/** What the hook answered to an earlier attempt of the effect. Empty: nothing that was kept. */
+export function keptQueueAnswer(effect: Effect, name: QueueHook): AgentMessage[] {
+  return (keptAnswer(effect, { hook: name, handler: 0 }) as AgentMessage[] | undefined) ?? [];
 }
 
 function checkAnswer(name: string, answer: unknown): AgentMessage[] {

@@ -51,7 +51,7 @@ interface Kept {
  * A throw is tried again by its settings; what is thrown last is an answer too, and is kept like one.
  */
 export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Promise<HookAnswer<Value>> {
-  const name = ['hook', hook.hook, hook.handler, ...(hook.about === undefined ? [] : [hook.about])].join('/');
+  const name = stepName(hook);
   const known = effect.step(name) as unknown as Kept | undefined;
   if (known !== undefined && known.again !== true) {
     note(effect, hook, known);
@@ -70,6 +70,18 @@ export async function askHook<Value>(effect: Effect, hook: HookCall<Value>): Pro
   }
   note(effect, hook, record);
   return answer;
+}
+
+/** What was kept of the handler's answer to an earlier attempt; undefined when there is none, or it was an error. */
+export function keptAnswer(
+  effect: Effect,
+  hook: Pick<HookCall<unknown>, 'hook' | 'handler' | 'about'>,
+): Json | undefined {
+  return (effect.step(stepName(hook)) as unknown as Kept | undefined)?.kept;
+}
+
+function stepName({ hook, handler, about }: Pick<HookCall<unknown>, 'hook' | 'handler' | 'about'>): string {
+  return ['hook', hook, handler, ...(about === undefined ? [] : [about])].join('/');
 }
 
 /** The same for a hook whose error ends the run. @throws EverturnError `hook`, or `cancelled` on an abort; not retryable */

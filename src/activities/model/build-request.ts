@@ -49,7 +49,10 @@ export async function buildRequest(
   const options = await prepareOptions(effect, agent, model);
   if (effect.attempt > 1) {
     const kept = await runtime.store.readRequest(sessionId, input.runId, input.turn);
-    if (kept !== undefined) return restoreRequest(runtime, sessionId, kept, items, options);
+    if (kept !== undefined) {
+      await effect.kept();
+      return restoreRequest(runtime, sessionId, kept, items, options);
+    }
   }
   const base = input.base === undefined ? undefined : await readBase(runtime, input.base.digest);
   const context = await contextOf(runtime, items, input);

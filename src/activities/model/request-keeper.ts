@@ -1,3 +1,4 @@
+import { isEverturnError } from '../../common/errors.ts';
 import type { Commit, RequestRecord } from '../../store/types.ts';
 import type { Effect } from '../effect.ts';
 
@@ -18,8 +19,15 @@ export class RequestKeeper {
     this.request = request;
     this.timer = setTimeout(() => {
       this.keeping = effect.commitAside({ request });
-      this.keeping.catch(() => effect.lose());
+      this.keeping.catch((error: unknown) => {
+        if (isEverturnError(error, 'fenced')) effect.lose();
+      });
     }, keepAfterMs);
+  }
+
+  /** The request came to nothing: there is no reply that it could stand beside. */
+  cancel(): void {
+    clearTimeout(this.timer);
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Json } from '../../common/json.ts';
 import type { Db, SessionsRow } from '../schema.ts';
 import type { ClaimResult, Commit, CommitResult, Fence, SettledCall } from '../types.ts';
 import { readSettled, registerBatch, settleCalls } from './batches.ts';
@@ -29,7 +30,10 @@ export async function applyCommit(
     if (duplicateRun !== undefined) return { leaf: session.leaf, duplicateRun };
   }
   const { records = [], settle = [], after = [] } = parts;
-  if (effect.finished_at !== null) return committed(session, await readSettled(db, session.session_id, settle));
+  if (effect.finished_at !== null) {
+    const adopted = JSON.parse(effect.result ?? 'null') as Json;
+    return { ...committed(session, await readSettled(db, session.session_id, settle)), adopted };
+  }
 
   const place: Place = { runId: fence.runId ?? null, turn: fence.turn ?? null };
   // With no call to settle in between they stand next to each other in the log, and are appended in one go.
@@ -44,12 +48,17 @@ export async function applyCommit(
   if (parts.request !== undefined) await saveRequest(db, session.session_id, parts.request);
   if (parts.usage !== undefined) await addRunUsage(db, session, fence.runId, parts.usage);
   if (parts.closeRun !== undefined) await closeRun(db, session, parts.closeRun);
-  if (parts.result !== undefined) await finishEffect(db, fence, parts.result);
+  const late = settle.length > 0 && settledBefore.length === settle.length;
+  if (parts.result !== undefined && !late) await finishEffect(db, fence, parts.result);
   await saveSession(db, session);
   return committed(session, settledBefore, claim);
 }
 
-function committed({ leaf }: SessionsRow, settledBefore: SettledCall[], claim?: ClaimResult): CommitResult {
+function committed(
+  { leaf }: SessionsRow,
+  settledBefore: SettledCall[],
+  claim?: ClaimResult,
+): Extract<CommitResult, { duplicateRun?: undefined }> {
   return {
     leaf,
     ...(settledBefore.length === 0 ? {} : { settledBefore }),

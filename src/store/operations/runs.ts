@@ -3,12 +3,22 @@ import { addTotals, noUsage, type UsageTotals } from '../../common/usage.ts';
 import type { Db, RunsRow, SessionsRow } from '../schema.ts';
 import type { Commit, RunKey, RunRow } from '../types.ts';
 import { chunksOf } from './chunks.ts';
-import { statement } from './statement.ts';
+import { listStatement, statement } from './statement.ts';
 
 type RunsKey = Pick<RunsRow, 'session_id' | 'run_id'>;
 
 const selectByKey = statement<RunsKey, RunsRow>((db, arg) =>
   db.selectFrom('runs').selectAll().where('session_id', '=', arg('session_id')).where('run_id', '=', arg('run_id')),
+);
+
+/** Session id and run id in turns: each pair is found by the primary key. */
+const selectPairs = listStatement<string, object, RunsRow>((db, pairs) =>
+  db
+    .selectFrom('runs')
+    .selectAll()
+    .where((eb) =>
+      eb.or(chunksOf(pairs, 2).map(([sessionId = '', runId = '']) => eb.and({ session_id: sessionId, run_id: runId }))),
+    ),
 );
 
 const updateUsage = statement<RunsKey & Pick<RunsRow, 'usage'>, unknown>((db, arg) =>
@@ -29,23 +39,8 @@ export async function readRun(db: Db, sessionId: string, runId: string): Promise
 export async function readRuns(db: Db, keys: RunKey[]): Promise<RunRow[]> {
   const rows: RunsRow[] = [];
   for (const chunk of chunksOf(keys, 100)) {
-    const found = await db
-      .selectFrom('runs')
-      .selectAll()
-      .where(
-        'session_id',
-        'in',
-        chunk.map(({ sessionId }) => sessionId),
-      )
-      .where(
-        'run_id',
-        'in',
-        chunk.map(({ runId }) => runId),
-      )
-      .execute();
-    // Two lists meet in more than the pairs that were asked for.
-    const asked = new Set(chunk.map(({ sessionId, runId }) => `${sessionId}\n${runId}`));
-    rows.push(...found.filter((row) => asked.has(`${row.session_id}\n${row.run_id}`)));
+    const pairs = chunk.flatMap(({ sessionId, runId }) => [sessionId, runId]);
+    rows.push(...(await selectPairs(db, pairs, {})));
   }
   return rows.map(toRunRow);
 }

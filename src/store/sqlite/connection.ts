@@ -9,7 +9,7 @@ import { isBusy, toStoreError } from './errors.ts';
 
 export interface ConnectionOptions {
   file: string;
-  /** `FULL`: a commit is on the disk when it returns. `NORMAL`: it survives the process, the power maybe not. */
+  /** `FULL`: a commit is on the disk when it returns, unless `begin` says otherwise. `NORMAL`: it survives the process, the power maybe not. */
   synchronous: 'FULL' | 'NORMAL';
   /** How long to try for the lock that another process holds. */
   busyTimeoutMs: number;

@@ -14,7 +14,8 @@ export interface Job<Schema> {
 type Answer = { value: unknown } | { error: EverturnError };
 
 /**
- * Runs the jobs in one transaction, each under a savepoint, and answers them when it is on the disk: one fsync for all.
+ * Runs the jobs in one transaction, each under a savepoint, and answers them when it is committed: one fsync for all, and
+ * none when all of them are passing.
  * A job that fails takes back its own writes alone (one that has the transaction to itself needs no savepoint). If the commit fails, all fail. If SQLite gives up the transaction in
  * the middle (a full disk), the job that met it fails and the others run again without it.
  */
