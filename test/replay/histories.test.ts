@@ -47,8 +47,8 @@ test('there is a history of each kind', () => {
       'parallel-batch',
       'sequential-batch',
       'settings',
-      'steering',
       'steering-hook',
+      'steering',
       'tools',
     ],
   ]);
