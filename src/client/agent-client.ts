@@ -5,6 +5,7 @@ import { openStore } from '../store/index.ts';
 import type { SessionRow, Store } from '../store/types.ts';
 import { type TemporalOptions, temporalTarget, unreachable } from '../temporal/address.ts';
 import { dataConverterOf } from '../temporal/data-converter.ts';
+import { interceptors } from './closed-channel.ts';
 import { RunWatcher } from './run-watcher.ts';
 import { SessionHandle, type SessionOptions } from './session-handle.ts';
 
@@ -49,7 +50,7 @@ export class AgentClient {
       );
     }
     const connectTimeout = options.connectTimeoutMs ?? 5_000;
-    const connection = await Connection.connect({ address, connectTimeout }).catch((error: unknown) =>
+    const connection = await Connection.connect({ address, connectTimeout, interceptors }).catch((error: unknown) =>
       Promise.reject(unreachable(address, error)),
     );
     try {

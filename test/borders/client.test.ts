@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AgentClient } from '../../src/client/index.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
@@ -62,6 +65,15 @@ describe('a Temporal server that is not there', () => {
       message: expect.stringContaining('everturn dev'),
     });
   });
+});
+
+test('a client that is closed while its calls wait for their next try ends them, and leaves nothing behind that throws', async () => {
+  const { NODE_OPTIONS: _, ...env } = process.env;
+  const script = fileURLToPath(new URL('./closing-client.ts', import.meta.url));
+  const flags = ['--conditions=everturn-source', '--disable-warning=ExperimentalWarning'];
+  const args = [...flags, script, address(), join(folder, 'closing')];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  expect(stdout).toBe('rejected\nrejected\n');
 });
 
 describe('a store that cannot be', () => {
