@@ -28,7 +28,7 @@ type Values = { local: boolean; json: boolean } & { [Name in NumberOption]?: str
 const benches: Record<string, (values: Values) => Promise<Figures>> = {
   turns: (values) => {
     const sessions = count(values, 'sessions', 1);
-    return turns({ sessions, turns: count(values, 'turns', sessions === 1 ? 100 : 20, 2), local: values.local });
+    return turns({ sessions, turns: count(values, 'turns', sessions === 1 ? 200 : 20, 2), local: values.local });
   },
   context: (values) =>
     context({ turns: count(values, 'turns', 200, 20), contextKb: count(values, 'context-kb', 800, 0) }),

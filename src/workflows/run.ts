@@ -244,12 +244,13 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
     run.turn += 1;
     return;
   }
+  const model = run.asking ?? state.model;
   const message: AssistantMessage = {
     role: 'assistant',
     content: [{ type: 'text', text: '' }],
     api: 'everturn',
-    provider: state.model.split('/', 1)[0] ?? '',
-    model: state.model.slice(state.model.indexOf('/') + 1),
+    provider: model.split('/', 1)[0] ?? '',
+    model: model.slice(model.indexOf('/') + 1),
     usage: emptyUsage(),
     stopReason: run.aborting ? 'aborted' : 'error',
     errorMessage: reason,
@@ -272,6 +273,7 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
     wantMessage: true,
   });
   run.pending = [];
+  run.asking = null;
   state.events.push(turnEnd(run, closed.toolResults?.length ?? 0));
   run.turn += 1;
 }

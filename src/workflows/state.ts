@@ -52,6 +52,8 @@ export interface RunState {
   /** Replies in a row that hit the output limit inside a tool call. */
   lengthStops: number;
   queueHookPolls: number;
+  /** The model that the turn in progress asks, whatever is set meanwhile. */
+  asking: string | null;
   /** True: the next model effect asks getSteeringMessages as it begins. */
   poll: boolean;
   /** Put in place of the transcript by a policy. */
@@ -168,6 +170,7 @@ export function newRun(request: RunRequest): RunState {
     lengthStops: 0,
     queueHookPolls: 0,
     poll: false,
+    asking: null,
     base: null,
     systemPrompt: null,
     sessionSettings: null,

@@ -21,6 +21,7 @@ export async function runTurn(state: SessionState, run: RunState, wantMessage: b
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
   run.pending = [];
   run.poll = false;
+  run.asking = null;
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
@@ -70,6 +71,7 @@ function streamReply(state: SessionState, run: RunState, wantMessage: boolean): 
     ...(run.base === null ? {} : { base: run.base }),
     ...(run.systemPrompt === null ? {} : { systemPrompt: run.systemPrompt }),
   };
+  run.asking = state.model;
   const { streamAssistantResponse } = modelEffects(manifest);
   state.counts.effects += 1;
   const settle = () => CancellationScope.nonCancellable(() => streamAssistantResponse({ ...input, aborted: true }));

@@ -7,6 +7,13 @@ const harness: Harness = useHarness({
   agents: () => [
     testAgent('plain', { tools: loopTools(harness, entered) }),
     testAgent('gated', { tools: loopTools(harness, entered), beforeToolCall: () => undefined }),
+    testAgent('breaking', {
+      hookSettings: { transformContext: { attempts: 1 } },
+      transformContext: async () => {
+        await harness.gates.pass('transform');
+        throw new Error('no');
+      },
+    }),
     testAgent('short', { tools: loopTools(harness, entered), lingerMs: 1 }),
   ],
 });
@@ -144,4 +151,16 @@ test('settings that cannot be are refused with a typed error, and nothing change
     thinkingLevel: 'off',
     activeTools: null,
   });
+});
+
+test('a turn whose hook throws ends in the name of the model that it was to ask, whatever was set meanwhile', async () => {
+  const talk = harness.talk('breaking', []);
+  const { runId } = await talk.session.prompt('Go');
+  await harness.gates.reached('transform');
+  await talk.session.setModel('scripted/other');
+  harness.gates.open('transform');
+  await expect(talk.session.result(runId)).rejects.toMatchObject({ code: 'hook' });
+  const ends = (await talk.raw()).filter((event) => event.type === 'message_end');
+  expect(ends.at(-1)?.message).toMatchObject({ stopReason: 'error', model: 'main' });
+  expect(await talk.session.status()).toMatchObject({ model: 'scripted/other' });
 });
