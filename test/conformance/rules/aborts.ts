@@ -22,8 +22,10 @@ export const aborts: Rule = (sides) => {
   const { pi, everturn, scenario, use } = sides;
   if (!pi.ends.some(({ status }) => status === 'aborted')) return;
   abortsWin(sides);
+  const replies = repliesByCall(pi);
   eachList(pi, (messages) => {
-    if (addResults(messages)) use(12);
+    const added = [addResults(messages), addToHead(messages, replies)];
+    if (added.includes(true)) use(12);
   });
   addToTranscript(sides);
   for (const { moment } of pi.policyCalls as unknown as {
@@ -96,6 +98,23 @@ function addResults(messages: Message[]): boolean {
     added ||= missing.length > 0;
   }
   return added;
+}
+
+function repliesByCall({ transcript }: Sides['pi']): Map<string, Message> {
+  const messages = transcript.flatMap(({ message }) => (message === undefined ? [] : [message as unknown as Message]));
+  return new Map(messages.flatMap((message) => callIds(message).map((id) => [id, message] as const)));
+}
+
+/** The same for a list whose reply a hook has dropped from its head: what an abort kept from running comes last. */
+function addToHead(messages: Message[], replies: ReadonlyMap<string, Message>): boolean {
+  const end = messages.findIndex(({ role }) => role !== 'toolResult');
+  const last = messages[(end < 0 ? messages.length : end) - 1]?.toolCallId;
+  const reply = last === undefined ? undefined : replies.get(last);
+  if (last === undefined || reply === undefined) return false;
+  const ids = callIds(reply);
+  const missing = ids.slice(ids.indexOf(last) + 1);
+  messages.splice(end < 0 ? messages.length : end, 0, ...missing.map((id) => abortedResult(id, toolNameOf(reply, id))));
+  return missing.length > 0;
 }
 
 function addToTranscript({ pi, use }: Sides): void {
