@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { RunWatcher } from '../src/client/run-watcher.ts';
 import { EverturnError } from '../src/common/errors.ts';
 import { noUsage } from '../src/common/usage.ts';
@@ -58,12 +58,20 @@ describe('a client that waits for many runs', () => {
   });
 
   test('stops asking when nobody waits', async () => {
-    const store = fakeStore();
-    const watcher = new RunWatcher(store);
-    expect(await watcher.ended({ sessionId: 's0', runId }, { ...wait, timeoutMs: 1 })).toBeUndefined();
-    const asked = store.looks.length;
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    expect(store.looks.length - asked).toBeLessThanOrEqual(1);
+    jest.useFakeTimers();
+    try {
+      const store = fakeStore();
+      const watcher = new RunWatcher(store);
+      const waiting = watcher.ended({ sessionId: 's0', runId }, { ...wait, timeoutMs: 1_000 });
+      await jest.advanceTimersByTimeAsync(1_000);
+      expect(await waiting).toBeUndefined();
+      const asked = store.looks.length;
+      expect(asked).toBeGreaterThan(1);
+      await jest.advanceTimersByTimeAsync(60_000);
+      expect(store.looks).toHaveLength(asked);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });
 
