@@ -83,8 +83,7 @@ async function promptAll(client: AgentClient, sessionIds: readonly string[], tur
 /** One reader for all: a client of its own for each session would be what is measured. */
 async function untilDone(client: AgentClient, sessionIds: readonly string[]): Promise<void> {
   for (let open = [...sessionIds]; open.length > 0; await delay(200)) {
-    const runs = await client.store.readRuns(open.map((sessionId) => ({ sessionId, runId })));
-    const ended = runs.filter(({ status }) => status !== 'open');
+    const ended = await client.store.readEndedRuns(open.map((sessionId) => ({ sessionId, runId })));
     const broken = ended.find(({ status }) => status !== 'done');
     if (broken !== undefined) throw new Error(`the run of ${broken.sessionId} ended as ${broken.status}`);
     const done = new Set(ended.map(({ sessionId }) => sessionId));

@@ -11,19 +11,20 @@ const keys = Array.from({ length: 20 }, (_, index) => ({ sessionId: `s${index}`,
 function fakeStore() {
   const ended = new Set<string>();
   const looks: RunKey[][] = [];
-  const readRuns = async (asked: RunKey[]): Promise<RunRow[]> => {
+  const readEndedRuns = async (asked: RunKey[]): Promise<RunRow[]> => {
     looks.push(asked);
-    const status = (sessionId: string) => (ended.has(sessionId) ? 'done' : 'open');
-    return asked.map((key) => ({
-      ...key,
-      status: status(key.sessionId),
-      usage: noUsage,
-      turns: 1,
-      startedAt: 0,
-      firstOffset: 0,
-    }));
+    return asked
+      .filter(({ sessionId }) => ended.has(sessionId))
+      .map((key) => ({
+        ...key,
+        status: 'done',
+        usage: noUsage,
+        turns: 1,
+        startedAt: 0,
+        firstOffset: 0,
+      }));
   };
-  return { ended, looks, readRuns };
+  return { ended, looks, readEndedRuns };
 }
 
 const wait = { since: Date.now(), timeoutMs: 60_000 };
@@ -47,9 +48,9 @@ describe('a client that waits for many runs', () => {
     const store = fakeStore();
     let late: Promise<RunRow | undefined> | undefined;
     const watcher: RunWatcher = new RunWatcher({
-      readRuns: async (asked) => {
+      readEndedRuns: async (asked) => {
         late ??= watcher.ended({ sessionId: 'late', runId }, wait);
-        return store.readRuns(asked);
+        return store.readEndedRuns(asked);
       },
     });
     store.ended.add('s0').add('late');
@@ -91,9 +92,9 @@ describe('a wait', () => {
     const store = fakeStore();
     let broken = true;
     const watcher = new RunWatcher({
-      readRuns: async (asked) => {
+      readEndedRuns: async (asked) => {
         if (broken) throw new EverturnError('store_unavailable', 'gone', { retryable: true });
-        return store.readRuns(asked);
+        return store.readEndedRuns(asked);
       },
     });
     const key = { sessionId: 's0', runId };

@@ -13,12 +13,12 @@ interface Waiter {
 
 /** Sees the ends of all runs that a client waits for with one query a look, and asks nothing while nobody waits. */
 export class RunWatcher {
-  private readonly store: Pick<Store, 'readRuns'>;
+  private readonly store: Pick<Store, 'readEndedRuns'>;
   private readonly waiters = new Set<Waiter>();
   private timer: NodeJS.Timeout | undefined;
   private looking = false;
 
-  constructor(store: Pick<Store, 'readRuns'>) {
+  constructor(store: Pick<Store, 'readEndedRuns'>) {
     this.store = store;
   }
 
@@ -68,10 +68,10 @@ export class RunWatcher {
     // The look that is going on may have missed a waiter that has just come: it looks again.
     if (this.looking) return;
     this.looking = true;
-    const asked = [...this.waiters];
+    const asked = new Set(this.waiters);
     try {
-      const runs = await this.store.readRuns(asked.map(({ key }) => key));
-      const ended = new Map(runs.filter(({ status }) => status !== 'open').map((run) => [nameOf(run), run]));
+      const runs = await this.store.readEndedRuns([...asked].map(({ key }) => key));
+      const ended = new Map(runs.map((run) => [nameOf(run), run]));
       // Also those that came meanwhile: a wait that was resumed during a slow look asks for the same run.
       for (const waiter of [...this.waiters]) {
         const run = ended.get(nameOf(waiter.key));
@@ -83,7 +83,7 @@ export class RunWatcher {
       this.looking = false;
     }
     if (this.waiters.size === 0) return;
-    const missed = [...this.waiters].some((waiter) => !asked.includes(waiter));
+    const missed = [...this.waiters].some((waiter) => !asked.has(waiter));
     this.lookIn(missed ? 0 : this.pause());
   }
 

@@ -272,8 +272,8 @@ export interface Store {
   readSession(sessionId: string): Promise<SessionRow | undefined>;
   listSessions(options?: { limit?: number }): Promise<SessionRow[]>;
   readRun(sessionId: string, runId: string): Promise<RunRow | undefined>;
-  /** Those of these runs that are there, in any order. */
-  readRuns(keys: RunKey[]): Promise<RunRow[]>;
+  /** Those of these runs that have ended, in any order. */
+  readEndedRuns(keys: RunKey[]): Promise<RunRow[]>;
   listRuns(sessionId: string): Promise<RunRow[]>;
   /** Entries from the root (or from `afterEntryId`, exclusive) to `leaf`, oldest first. `afterEntryId` off the path: whole path. */
   readPath(

@@ -45,23 +45,23 @@ describe('runs', () => {
     expect(session).not.toHaveProperty('openRunId');
   });
 
-  test('many runs are read at once, each by session and id', async () => {
+  test('of many runs those that have ended are read at once, each by session and id', async () => {
     const store = await tempSession();
     await startRun(store);
     await store.openSession({ sessionId: 'other', workflowRunId: 'w', defaults });
     const open = { runId: 'q', token: 't' };
-    await store.commit(fence('e', { sessionId: 'other', workflowRunId: 'w', runId: 'q' }), { openRun: open });
+    const other = fence('e', { sessionId: 'other', workflowRunId: 'w', runId: 'q' });
+    await store.commit(other, { openRun: open });
     const many = Array.from({ length: 250 }, (_, index) => ({ sessionId: `s${index}`, runId: 'r' }));
     const own = { sessionId: 's', runId: 'r' };
-    const runs = await store.readRuns([
-      ...many,
-      own,
-      { sessionId: 'other', runId: 'q' },
-      { sessionId: 'other', runId: 'r' },
-    ]);
+    const keys = [...many, own, { sessionId: 'other', runId: 'q' }, { sessionId: 'other', runId: 'r' }];
+    expect(await store.readEndedRuns(keys)).toEqual([]);
+    await store.commit(fence('end'), { closeRun: { runId: 'r', status: 'done' } });
+    await store.commit(other, { closeRun: { runId: 'q', status: 'aborted' } });
+    const runs = await store.readEndedRuns(keys);
     expect(runs.map(({ sessionId, runId }) => `${sessionId}/${runId}`).sort()).toEqual(['other/q', 's/r']);
     expect(runs).toContainEqual(await store.readRun('s', 'r'));
-    expect(await store.readRuns([])).toEqual([]);
+    expect(await store.readEndedRuns([])).toEqual([]);
   });
 
   test('a retry of the commit that opened the run goes on, after a reset too', async () => {

@@ -10,7 +10,7 @@ import { readEntries, readPath } from './entries.ts';
 import { saveStep } from './fence.ts';
 import { readLog } from './log.ts';
 import { readRequest } from './requests.ts';
-import { listRuns, readRun, readRuns } from './runs.ts';
+import { listRuns, readEndedRuns, readRun } from './runs.ts';
 import { listSessions, openSession, readSession } from './session.ts';
 import { verifyPage } from './verify.ts';
 
@@ -32,7 +32,7 @@ export const logReads = {
   readSession,
   listSessions,
   readRun,
-  readRuns,
+  readEndedRuns,
   listRuns,
   readPath,
   readEntries,

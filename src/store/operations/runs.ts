@@ -12,10 +12,11 @@ const selectByKey = statement<RunsKey, RunsRow>((db, arg) =>
 );
 
 /** Session id and run id in turns: each pair is found by the primary key. */
-const selectPairs = listStatement<string, object, RunsRow>((db, pairs) =>
+const selectEnded = listStatement<string, object, RunsRow>((db, pairs) =>
   db
     .selectFrom('runs')
     .selectAll()
+    .where('status', '!=', 'open')
     .where((eb) =>
       eb.or(chunksOf(pairs, 2).map(([sessionId = '', runId = '']) => eb.and({ session_id: sessionId, run_id: runId }))),
     ),
@@ -36,11 +37,11 @@ export async function readRun(db: Db, sessionId: string, runId: string): Promise
   return row === undefined ? undefined : toRunRow(row);
 }
 
-export async function readRuns(db: Db, keys: RunKey[]): Promise<RunRow[]> {
+export async function readEndedRuns(db: Db, keys: RunKey[]): Promise<RunRow[]> {
   const rows: RunsRow[] = [];
   for (const chunk of chunksOf(keys, 100)) {
     const pairs = chunk.flatMap(({ sessionId, runId }) => [sessionId, runId]);
-    rows.push(...(await selectPairs(db, pairs, {})));
+    rows.push(...(await selectEnded(db, pairs, {})));
   }
   return rows.map(toRunRow);
 }

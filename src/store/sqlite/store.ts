@@ -31,7 +31,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
     readSession: (sessionId) => read('readSession', sessionId),
     listSessions: (options) => read('listSessions', options),
     readRun: (sessionId, runId) => read('readRun', sessionId, runId),
-    readRuns: (keys) => read('readRuns', keys),
+    readEndedRuns: (keys) => read('readEndedRuns', keys),
     listRuns: (sessionId) => read('listRuns', sessionId),
     readPath: (sessionId, leaf, afterEntryId) => read('readPath', sessionId, leaf, afterEntryId),
     readEntries: (sessionId, ids) => read('readEntries', sessionId, ids),
