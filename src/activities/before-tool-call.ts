@@ -10,6 +10,7 @@ import type { SettledCall } from '../store/types.ts';
 import { putJson } from './blobs.ts';
 import { type Effect, effectSession, runEffect } from './effect.ts';
 import { passGates } from './hooks/tool-hooks.ts';
+import { once } from './once.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
@@ -21,18 +22,16 @@ import { startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
 export function beforeToolCall(runtime: Runtime, input: GateInput): Promise<GateResult> {
   const [firstIndex = 0] = input.indexes;
   const lastIndex = input.indexes.at(-1);
+  const reply = once(() => readReply(runtime, effectSession(), input.entryId));
   const place = {
     effect: `${input.entryId}/gate/${firstIndex}`,
     runId: input.runId,
     turn: input.turn,
-    first: async () => {
-      const message = await readReply(runtime, effectSession(), input.entryId);
-      return { records: [startRecord(input.entryId, firstIndex, callAt(message, firstIndex))] };
-    },
+    first: async () => ({ records: [startRecord(input.entryId, firstIndex, callAt(await reply(), firstIndex))] }),
   };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
-    const message = await readReply(runtime, effect.fence.sessionId, input.entryId);
+    const message = await reply();
     const context = await hookContext(runtime, effect, agent, input);
     const calls: CallPlan[] = [];
     for (const index of input.indexes) {

@@ -15,6 +15,7 @@ import { readJson } from './blobs.ts';
 import { type Effect, effectSession, runEffect, type StopReason } from './effect.ts';
 import { callerOf } from './hooks/run-hook.ts';
 import { hasResultHooks, patchUpdate, patchWithHooks } from './hooks/tool-hooks.ts';
+import { once } from './once.ts';
 import { agentOf, type Runtime } from './runtime.ts';
 import { callAt, hookContext, readReply } from './tools/call.ts';
 import { notEnteredText, startRecord, textOutcome, toResultMessage } from './tools/outcome.ts';
@@ -26,11 +27,7 @@ import { checked, type Executed, runTool } from './tools/run-tool.ts';
  * in between leaves the claim, and what happens then is the tool's replay kind. Only the patched result leaves this process.
  */
 export function executeTool(runtime: Runtime, input: ToolInput): Promise<ToolResult> {
-  let prepared: Promise<Prepared> | undefined;
-  const prepare = () => {
-    prepared ??= prepareCall(runtime, input);
-    return prepared;
-  };
+  const prepare = once(() => prepareCall(runtime, input));
   const place = {
     effect: `${input.entryId}/${input.index}/tool`,
     runId: input.runId,
