@@ -5,8 +5,8 @@ import type { ModelInput, ModelResult } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import { messageRecords } from '../common/events.ts';
 import { polledMessages } from '../common/ids.ts';
-import type { AgentMessage, AssistantMessage } from '../common/messages.ts';
-import { emptyUsage, noUsage } from '../common/usage.ts';
+import { type AgentMessage, type AssistantMessage, unansweredReply } from '../common/messages.ts';
+import { noUsage } from '../common/usage.ts';
 import type { ContextItem } from '../session/context-cache.ts';
 import type { Commit, RequestRecord } from '../store/types.ts';
 import { type Effect, runEffect } from './effect.ts';
@@ -49,7 +49,10 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     const agent = agentOf(runtime, input.agent);
     const isAborted = () => input.aborted === true || effect.stopReason() === 'abort';
     const { leaf, steering } = await poll(effect, agent, input, committed.leaf, isAborted());
-    if (isAborted()) return finish(runtime, effect, agent, input, abortedMessage(input), { leaf, steering });
+    if (isAborted()) {
+      const ended = { stopReason: 'aborted', errorMessage: 'Request was aborted', timestamp: Date.now() } as const;
+      return finish(runtime, effect, agent, input, unansweredReply(input.model, ended), { leaf, steering });
+    }
     const items = await runtime.contexts.read(effect.fence.sessionId, leaf);
     const { outcome, unkept } = await request(runtime, effect, agent, input, items);
     return settle(runtime, effect, agent, input, outcome, { ...unkept, leaf, steering });
@@ -220,20 +223,4 @@ async function finish(
 
 function placeOf(effect: Effect, input: ModelInput): { sessionId: string; runId: string; entryId: string } {
   return { sessionId: effect.fence.sessionId, runId: input.runId, entryId: input.entryId };
-}
-
-/** pi's message for an abort before the request. */
-function abortedMessage(input: ModelInput): AssistantMessage {
-  const slash = input.model.indexOf('/');
-  return {
-    role: 'assistant',
-    content: [{ type: 'text', text: '' }],
-    api: 'everturn',
-    provider: input.model.slice(0, slash),
-    model: input.model.slice(slash + 1),
-    usage: emptyUsage(),
-    stopReason: 'aborted',
-    errorMessage: 'Request was aborted',
-    timestamp: Date.now(),
-  };
 }

@@ -12,6 +12,7 @@ import type {
 } from '@earendil-works/pi-ai';
 import { z } from 'zod';
 import { EverturnError } from './errors.ts';
+import { emptyUsage } from './usage.ts';
 
 export type {
   AssistantMessage,
@@ -145,4 +146,23 @@ export function utf8Length(text: string): number {
     } else bytes += 3;
   }
   return bytes;
+}
+
+/** The reply of a request that nobody answered, as pi writes it: it was aborted, or failed, before it was sent. */
+export function unansweredReply(
+  modelRef: string,
+  { stopReason, errorMessage, timestamp }: Pick<AssistantMessage, 'stopReason' | 'errorMessage' | 'timestamp'>,
+): AssistantMessage {
+  const slash = modelRef.indexOf('/');
+  return {
+    role: 'assistant',
+    content: [{ type: 'text', text: '' }],
+    api: 'everturn',
+    provider: slash < 0 ? modelRef : modelRef.slice(0, slash),
+    model: modelRef.slice(slash + 1),
+    usage: emptyUsage(),
+    stopReason,
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+    timestamp,
+  };
 }

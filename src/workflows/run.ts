@@ -3,9 +3,8 @@ import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
 import type { NewRecord, RunStatus } from '../common/events.ts';
 import { assistantEntryId, polledMessages, promptEntryId } from '../common/ids.ts';
-import type { AssistantMessage } from '../common/messages.ts';
+import { type AssistantMessage, unansweredReply } from '../common/messages.ts';
 import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
-import { emptyUsage } from '../common/usage.ts';
 import { effects, gateOf } from './activities.ts';
 import { append, takeRecords } from './append.ts';
 import { errorInfoOf, failedByAbort } from './failures.ts';
@@ -244,18 +243,11 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
     run.turn += 1;
     return;
   }
-  const model = run.asking ?? state.model;
-  const message: AssistantMessage = {
-    role: 'assistant',
-    content: [{ type: 'text', text: '' }],
-    api: 'everturn',
-    provider: model.split('/', 1)[0] ?? '',
-    model: model.slice(model.indexOf('/') + 1),
-    usage: emptyUsage(),
+  const message = unansweredReply(run.asking ?? state.model, {
     stopReason: run.aborting ? 'aborted' : 'error',
     errorMessage: reason,
     timestamp: Date.now(),
-  };
+  });
   // A change of settings waits for the end of this turn too.
   const settings = state.entries.splice(0);
   const records: NewRecord[] = [

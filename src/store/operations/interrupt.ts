@@ -1,8 +1,7 @@
 import type { ErrorInfo } from '../../common/errors.ts';
 import type { NewRecord, RunStatus, ToolOutcomeKind } from '../../common/events.ts';
 import { assistantEntryId } from '../../common/ids.ts';
-import type { AssistantMessage } from '../../common/messages.ts';
-import { emptyUsage } from '../../common/usage.ts';
+import { unansweredReply } from '../../common/messages.ts';
 import type { CallsRow, Db, RunsRow, SessionsRow } from '../schema.ts';
 import type { SettledCall } from '../types.ts';
 import { settleCalls, startRecord } from './batches.ts';
@@ -123,26 +122,12 @@ async function endTurn(db: Db, session: SessionsRow, run: RunsRow, scan: RunScan
   if (messageId === undefined) {
     const now = Date.now();
     messageId = assistantEntryId(run.run_id, turn ?? 0);
-    const message = noReply(session.model, now);
+    const said = { stopReason: 'aborted', errorMessage: noReplyText, timestamp: now } as const;
+    const message = { ...unansweredReply(session.model, said), content: [] };
     const timestamp = new Date(now).toISOString();
     records.push({ kind: 'entry', entry: { type: 'message', id: messageId, timestamp, message } });
   }
   const toolResultIds = scan.toolResults.get(turn) ?? [];
   records.push({ kind: 'event', key: `${prefix}/turn_end`, event: { type: 'turn_end', messageId, toolResultIds } });
   await appendRecords(db, session, { runId: run.run_id, turn }, records);
-}
-
-function noReply(model: string, timestamp: number): AssistantMessage {
-  const slash = model.indexOf('/');
-  return {
-    role: 'assistant',
-    content: [],
-    api: 'everturn',
-    provider: slash < 0 ? model : model.slice(0, slash),
-    model: model.slice(slash + 1),
-    usage: emptyUsage(),
-    stopReason: 'aborted',
-    errorMessage: noReplyText,
-    timestamp,
-  };
 }
