@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { EverturnError } from '../common/errors.ts';
 import { canonicalJson } from '../common/json.ts';
 import type { Runtime } from './runtime.ts';
@@ -6,7 +6,7 @@ import type { Runtime } from './runtime.ts';
 /** Keeps a value in the store under the digest of its canonical JSON. Equal values are kept once. */
 export async function putJson(runtime: Pick<Runtime, 'store' | 'stored'>, value: unknown): Promise<string> {
   const data = Buffer.from(canonicalJson(value));
-  const digest = createHash('sha256').update(data).digest('hex');
+  const digest = hash('sha256', data, 'hex');
   // Frames of requests are the same turn after turn. Blobs are never deleted.
   if (runtime.stored.get(digest)) return digest;
   await runtime.store.putBlob(digest, data);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Agent } from '../agent/agent.ts';
 import type { Tool, ToolContext } from '../agent/tool.ts';
 import { validateArguments } from '../agent/validate-arguments.ts';
@@ -95,7 +95,7 @@ function claimOf(input: ToolInput, { call, target }: Prepared, stopped: StopReas
       index: input.index,
       toolName: target.tool.name,
       replay: target.tool.replay,
-      argsDigest: createHash('sha256').update(canonicalJson(target.args)).digest('hex'),
+      argsDigest: hash('sha256', canonicalJson(target.args), 'hex'),
       start: startRecord(input.entryId, input.index, call),
       ...(stopped === undefined ? {} : { withhold: true }),
     },
@@ -231,7 +231,7 @@ async function settle(work: Work, executed: Executed): Promise<ToolResult> {
   };
   const result = toResult(work, settled);
   const { usage } = settled.result;
-  await runtime.deltas.flush();
+  void runtime.deltas.flush();
   try {
     const { leaf, settledBefore } = await effect.commit({
       settle: [settled],

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '../common/json.ts';
 
 /** Under this name the result of a local activity has the digest of its input. */
@@ -9,8 +9,5 @@ const digits = 16;
 
 /** A digest of what a local activity was given. Temporal keeps its result alone, so the result has this. */
 export function inputDigest(input: unknown): string {
-  return createHash('sha256')
-    .update(canonicalJson(JSON.parse(JSON.stringify(input))))
-    .digest('hex')
-    .slice(0, digits);
+  return hash('sha256', canonicalJson(JSON.parse(JSON.stringify(input))), 'hex').slice(0, digits);
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '../common/json.ts';
 import type { AgentManifest, GateManifest } from '../common/manifest.ts';
 import type { HookSettings } from '../hooks/types.ts';
@@ -37,7 +37,7 @@ export function manifestOf(agent: Agent): AgentManifest {
     modelTimeoutMs: agent.modelTimeoutMs,
     lingerMs: agent.lingerMs,
   };
-  return { ...facts, hash: createHash('sha256').update(canonicalJson(facts)).digest('hex') };
+  return { ...facts, hash: hash('sha256', canonicalJson(facts), 'hex') };
 }
 
 /** @param own settings of the agent-layer hook of this gate, if the agent has it */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import type { Store } from '../store/types.ts';
 
@@ -33,7 +33,7 @@ export class ClaimCheckCodec implements PayloadCodec {
   private async encodeOne(payload: Payload): Promise<Payload> {
     const { data, metadata } = payload;
     if (data === undefined || data === null || data.length < claimCheckBytes) return payload;
-    const digest = createHash('sha256').update(data).digest('hex');
+    const digest = hash('sha256', data, 'hex');
     await this.blobs.putBlob(digest, data);
     return {
       metadata: { ...metadata, [wrapped]: metadata?.encoding ?? bytes('json/plain'), encoding: bytes(claimEncoding) },

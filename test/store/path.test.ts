@@ -72,7 +72,7 @@ describe('readPath', () => {
     database.close();
     expect(found.entries.map(({ id }) => id)).toEqual(Array.from({ length: 10_000 }, (_, index) => `${index}`));
     expect(plans).toHaveLength(1);
-    expect(plans[0]).toContain('SEARCH entries USING INDEX');
+    expect(plans[0]).toContain('SEARCH entries USING PRIMARY KEY (session_id=? AND entry_id=?)');
     expect(plans[0]).toMatch(/SEARCH records USING INDEX \S+ \(session_id=\? AND offset=\?\)/);
     expect(plans[0]).not.toMatch(/AUTOMATIC|SCAN (records|entries)/);
   });

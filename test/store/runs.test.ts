@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RequestRecord } from '../../src/store/types.ts';
+import { waitFor } from '../support/wait-for.ts';
 import {
   assistant,
   defaults,
@@ -168,8 +169,18 @@ describe('sessions', () => {
       await store.openSession({ sessionId, workflowRunId: 'w1', defaults });
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    await store.commit(fence('e', { sessionId: 'one' }), { records: [entry('a')] });
-    expect((await store.listSessions()).map((session) => session.sessionId)).toEqual(['one', 'three', 'two']);
+    let uses = 0;
+    const order = await waitFor(
+      async () => {
+        uses += 1;
+        await store.commit(fence('e', { sessionId: 'one' }), { records: [entry(`a${uses}`)] });
+        const listed = (await store.listSessions()).map((session) => session.sessionId);
+        // Uses are noted to a second.
+        return listed[0] === 'one' && listed;
+      },
+      { what: 'the session that is used to stand first' },
+    );
+    expect(order).toEqual(['one', 'three', 'two']);
     expect(await store.listSessions({ limit: 1 })).toHaveLength(1);
     expect(await store.readSession('nobody')).toBeUndefined();
   });

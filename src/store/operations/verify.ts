@@ -34,7 +34,8 @@ export async function verifyPage(db: Db, sessionId: string, from?: VerifyProgres
     .orderBy('offset')
     .limit(pageSize)
     .execute();
-  const nodes = await readNodes(db, sessionId, progress.offset, rows.at(-1)?.offset ?? progress.offset);
+  const keys = rows.map((row) => row.key);
+  const nodes = await readNodes(db, sessionId, keys);
   for (const row of rows) {
     const reason = row.offset >= session.length ? 'there is a record behind the end' : advance(progress, row, nodes);
     if (reason !== undefined) return { state: 'wrong', offset: Math.min(progress.offset, row.offset), reason };
@@ -71,13 +72,12 @@ function advance(progress: VerifyProgress, row: RecordsRow, nodes: Nodes): strin
   return undefined;
 }
 
-async function readNodes(db: Db, sessionId: string, from: number, to: number): Promise<Nodes> {
+async function readNodes(db: Db, sessionId: string, keys: string[]): Promise<Nodes> {
   const rows = await db
     .selectFrom('entries')
     .select(['entry_id', 'parent_id', 'offset'])
     .where('session_id', '=', sessionId)
-    .where('offset', '>=', from)
-    .where('offset', '<=', to)
+    .where('entry_id', 'in', keys)
     .execute();
   return new Map(rows.map((row) => [row.entry_id, row]));
 }
