@@ -124,7 +124,8 @@ async function request(
     keeper?.cancel();
     throw error;
   });
-  const [unkept] = await Promise.all([keeper?.end() ?? {}, runtime.deltas.flush()]);
+  const unkept = (await keeper?.end()) ?? {};
+  void runtime.deltas.flush();
   return { outcome, unkept };
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EverturnError } from '../common/errors.ts';
+import { DeltaOrder } from './sqlite/delta-order.ts';
 import { storeOver } from './sqlite/store.ts';
 import { ThreadHost } from './sqlite/thread-host.ts';
 import type { Store } from './types.ts';
@@ -42,10 +43,11 @@ export async function openThreads(options: OpenStoreOptions): Promise<{ log: Thr
       `A store on ${scheme} is not supported yet. Give a path: the store is a folder or a file.`,
     );
   }
+  const order = new DeltaOrder();
   const shared = { ...storeFiles(path), busyTimeoutMs, maxPages };
   const [log, live] = await Promise.allSettled([
-    ThreadHost.start({ ...shared, role: 'log' }),
-    ThreadHost.start({ ...shared, role: 'live' }),
+    ThreadHost.start({ ...shared, role: 'log' }, order),
+    ThreadHost.start({ ...shared, role: 'live' }, order),
   ]);
   if (log.status === 'fulfilled' && live.status === 'fulfilled') return { log: log.value, live: live.value };
   for (const thread of [log, live]) if (thread.status === 'fulfilled') await thread.value.close();

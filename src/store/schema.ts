@@ -167,6 +167,7 @@ export type LiveDb = Kysely<LiveTables>;
 
 export type SessionsRow = Selectable<SessionsTable>;
 export type RunsRow = Selectable<RunsTable>;
+export type DeltasRow = Selectable<DeltasTable>;
 export type CallsRow = Selectable<CallsTable>;
 export type EffectsRow = Selectable<EffectsTable>;
 export type RecordsRow = Selectable<RecordsTable>;

@@ -215,6 +215,7 @@ export interface SessionRow extends SessionDefaults {
   length: number;
   headHash: string;
   createdAt: number;
+  /** Milliseconds since 1970 of the last write, to a second. */
   updatedAt: number;
   usage: UsageTotals;
   runs: number;
@@ -253,8 +254,9 @@ export interface Store {
   /**
    * Begins an attempt: later writes of earlier attempts are refused. `first` is written in the same transaction, unless
    * the effect has its result or its run is over; a claim in it is withheld when the run is aborted. It survives this
-   * process when it is answered, and the power's end only if it claims a tool that is not `safe`: a retry writes it again. When it opens a run that is known with another token, the effect of the
-   * same name was another run's, so its result is not given back.
+   * process when it is answered, and the power's end only if it claims a tool that is not `safe`: a retry writes it
+   * again. When it opens a run that is known with another token, the effect of the same name was another run's, so its
+   * result is not given back.
    */
   beginEffect(fence: Fence, first?: Commit): Promise<BegunEffect>;
   /** Keeps one outcome inside an effect, so that a retry does not ask again. The first write of a name wins and is returned. */
@@ -292,11 +294,15 @@ export interface Store {
   putBlob(digest: string, data: Uint8Array): Promise<void>;
   getBlob(digest: string): Promise<Uint8Array | undefined>;
 
+  /**
+   * Calls are carried out in their order. A commit that is asked for after the call, even before it is answered, is not
+   * readable before the deltas are, unless they cannot be written.
+   */
   appendDeltas(deltas: Delta[]): Promise<void>;
   readDeltas(sessionId: string, afterSeq: number, limit: number): Promise<StreamRecord[]>;
   /** Number of the last delta of the session, 0 when there is none. */
   lastDeltaSeq(sessionId: string): Promise<number>;
-  /** Deletes the live deltas of ended runs older than `beforeMs`. The log keeps what they became. */
+  /** Deletes live deltas older than `beforeMs` of messages and calls that have ended, or whose run has. The log keeps what they became. */
   pruneDeltas(beforeMs: number): Promise<number>;
 
   close(): Promise<void>;

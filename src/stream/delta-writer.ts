@@ -40,16 +40,18 @@ export class DeltaWriter {
     return { push };
   }
 
-  /** Writes what waits. Called before a message is committed, so that its deltas are there first. */
+  /**
+   * Sends what waits to the store. Called before a message is committed, which is then not readable before its deltas:
+   * the store sees to that, so nobody need wait. Resolves when everything that was sent is written or lost.
+   */
   flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
     const batch = this.buffer;
     this.buffer = [];
     if (batch.length > 0) {
-      this.writing = this.writing
-        .then(() => this.store.appendDeltas(batch))
-        .catch((error: unknown) => this.onLost(batch.length, error));
+      const written = this.store.appendDeltas(batch).catch((error: unknown) => this.onLost(batch.length, error));
+      this.writing = this.writing.then(() => written);
     }
     return this.writing;
   }

@@ -1,7 +1,34 @@
 import type { StreamDelta, StreamRecord } from '../../common/events.ts';
-import type { Db, LiveDb } from '../schema.ts';
+import type { Db, DeltasRow, LiveDb, RunsRow } from '../schema.ts';
 import type { Delta } from '../types.ts';
 import { chunksOf } from './chunks.ts';
+import { insertStatement, statement } from './statement.ts';
+
+const insertDeltas = insertStatement<Omit<DeltasRow, 'seq'>, LiveDb>(
+  ['session_id', 'run_id', 'entry_id', 'attempt', 'n', 'at', 'delta'],
+  (db, rows) => db.insertInto('deltas').values(rows),
+);
+
+/** A run is open as long as its row says so; what it is at work on has no entry yet. */
+const selectOpen = statement<Pick<RunsRow, 'session_id' | 'run_id'> & { entry_id: string }, Pick<RunsRow, 'run_id'>>(
+  (db, arg) =>
+    db
+      .selectFrom('runs')
+      .select('run_id')
+      .where('session_id', '=', arg('session_id'))
+      .where('run_id', '=', arg('run_id'))
+      .where('status', '=', 'open')
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('entries')
+              .select('entry_id')
+              .where('session_id', '=', arg('session_id'))
+              .where('entry_id', '=', arg('entry_id')),
+          ),
+        ),
+      ),
+);
 
 /** Appends live deltas in order. A batch that is sent twice is stored twice: readers drop numbers they have seen. */
 export async function appendDeltas(db: LiveDb, deltas: Delta[]): Promise<void> {
@@ -15,7 +42,7 @@ export async function appendDeltas(db: LiveDb, deltas: Delta[]): Promise<void> {
     at,
     delta: JSON.stringify(delta.delta),
   }));
-  for (const chunk of chunksOf(rows, 100)) await db.insertInto('deltas').values(chunk).execute();
+  for (const chunk of chunksOf(rows, 50)) await insertDeltas(db, chunk);
 }
 
 export async function readDeltas(
@@ -51,45 +78,66 @@ export async function lastDeltaSeq(db: LiveDb, sessionId: string): Promise<numbe
   return row?.seq ?? 0;
 }
 
-export interface DeltaRun {
+/** A message or a call that deltas are of. */
+export interface DeltaSubject {
   sessionId: string;
   runId: string;
+  entryId: string;
 }
 
-/** Runs that have deltas, all of them written before `beforeMs`. */
-export async function listDeltaRuns(db: LiveDb, beforeMs: number): Promise<DeltaRun[]> {
+/** Some of the oldest deltas: what they are of, and how far they go. */
+export interface OldDeltas {
+  subjects: DeltaSubject[];
+  /** Numbers after the first and up to the last. */
+  after: number;
+  upTo: number;
+}
+
+const pruneRows = 5_000;
+
+/** The next deltas after a number that were written before `beforeMs`, or undefined when there are no more. */
+export async function readOldDeltas(db: LiveDb, beforeMs: number, after: number): Promise<OldDeltas | undefined> {
   const rows = await db
     .selectFrom('deltas')
-    .select(['session_id', 'run_id'])
-    .groupBy(['session_id', 'run_id'])
-    .having((eb) => eb.fn.max('at'), '<', beforeMs)
+    .select(['seq', 'session_id', 'run_id', 'entry_id', 'at'])
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(pruneRows)
     .execute();
-  return rows.map((row) => ({ sessionId: row.session_id, runId: row.run_id }));
+  const recent = rows.findIndex((row) => row.at >= beforeMs);
+  const old = recent === -1 ? rows : rows.slice(0, recent);
+  const last = old.at(-1);
+  if (last === undefined) return undefined;
+  const subjects = new Map<string, DeltaSubject>();
+  for (const { session_id: sessionId, run_id: runId, entry_id: entryId } of old) {
+    subjects.set(`${sessionId}\n${entryId}`, { sessionId, runId, entryId });
+  }
+  return { subjects: [...subjects.values()], after, upTo: last.seq };
 }
 
-/** Those of the runs that have ended, or that the log does not know. */
-export async function selectEndedRuns(db: Db, runs: DeltaRun[]): Promise<DeltaRun[]> {
-  const ended: DeltaRun[] = [];
-  for (const run of runs) {
-    const open = await db
-      .selectFrom('runs')
-      .select('run_id')
-      .where('session_id', '=', run.sessionId)
-      .where('run_id', '=', run.runId)
-      .where('status', '=', 'open')
-      .executeTakeFirst();
-    if (open === undefined) ended.push(run);
+/** Those whose message or result stands in the log, and those of runs that have ended or that the log does not know. */
+export async function selectEnded(db: Db, subjects: DeltaSubject[]): Promise<DeltaSubject[]> {
+  const ended: DeltaSubject[] = [];
+  for (const subject of subjects) {
+    const [open] = await selectOpen(db, {
+      session_id: subject.sessionId,
+      run_id: subject.runId,
+      entry_id: subject.entryId,
+    });
+    if (open === undefined) ended.push(subject);
   }
   return ended;
 }
 
-export async function deleteDeltas(db: LiveDb, runs: DeltaRun[]): Promise<number> {
+export async function deleteDeltas(db: LiveDb, { subjects, after, upTo }: OldDeltas): Promise<number> {
   let deleted = 0;
-  for (const run of runs) {
+  for (const { sessionId, entryId } of subjects) {
     const result = await db
       .deleteFrom('deltas')
-      .where('session_id', '=', run.sessionId)
-      .where('run_id', '=', run.runId)
+      .where('session_id', '=', sessionId)
+      .where('seq', '>', after)
+      .where('seq', '<=', upTo)
+      .where('entry_id', '=', entryId)
       .executeTakeFirst();
     deleted += Number(result.numDeletedRows);
   }

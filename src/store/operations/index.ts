@@ -4,7 +4,7 @@ import { getBlob, putBlob } from './blobs.ts';
 import { saveProgress } from './claims.ts';
 import { commit } from './commit.ts';
 import { readControls, requestAbort } from './controls.ts';
-import { appendDeltas, deleteDeltas, lastDeltaSeq, listDeltaRuns, readDeltas, selectEndedRuns } from './deltas.ts';
+import { appendDeltas, deleteDeltas, lastDeltaSeq, readDeltas, readOldDeltas, selectEnded } from './deltas.ts';
 import { countEffects } from './effects.ts';
 import { readEntries, readPath } from './entries.ts';
 import { saveStep } from './fence.ts';
@@ -42,9 +42,9 @@ export const logReads = {
   countEffects,
   verifyPage,
   getBlob,
-  selectEndedRuns,
+  selectEnded,
 };
 
 export const liveWrites = { appendDeltas, deleteDeltas };
 
-export const liveReads = { readDeltas, lastDeltaSeq, listDeltaRuns };
+export const liveReads = { readDeltas, lastDeltaSeq, readOldDeltas };

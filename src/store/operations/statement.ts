@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery } from 'kysely';
-import type { Db } from '../schema.ts';
+import type { Db, LiveDb } from '../schema.ts';
 
 /** Stands for a value while a statement is built. */
 class Slot {
@@ -21,7 +21,7 @@ export function runAtOnce(db: object, run: RunNow): void {
 }
 
 /** Gives the rows of a statement that returns any. */
-export type Statement<Args, Row> = (db: Db, args: Args) => Promise<Row[]>;
+export type Statement<Args, Row, On extends object = Db> = (db: On, args: Args) => Promise<Row[]>;
 
 type Arg<Args> = <Name extends keyof Args>(name: Name) => Args[Name];
 
@@ -29,10 +29,10 @@ type Arg<Args> = <Name extends keyof Args>(name: Name) => Args[Name];
  * A statement of every turn, built and compiled once for a connection instead of each time. In `build`, `arg(name)` stands
  * wherever a value may stand; it is no value, so nothing may be decided by it.
  */
-export function statement<Args extends object, Row = never>(
-  build: (db: Db, arg: Arg<Args>) => Compilable<Row>,
-): Statement<Args, Row> {
-  const compiled = new WeakMap<Db, CompiledQuery<Row>>();
+export function statement<Args extends object, Row = never, On extends Db | LiveDb = Db>(
+  build: (db: On, arg: Arg<Args>) => Compilable<Row>,
+): Statement<Args, Row, On> {
+  const compiled = new WeakMap<On, CompiledQuery<Row>>();
   // Typed as the value that it stands for.
   const arg = ((name: keyof Args) => new Slot(name)) as unknown as Arg<Args>;
   return async (db, args) => {
@@ -51,10 +51,10 @@ export function statement<Args extends object, Row = never>(
 }
 
 /** A statement for lists, one for each length: `build` gets slots for the items, and what else it takes in `arg`. */
-export function listStatement<Item, Args extends object, Row = never>(
-  build: (db: Db, items: Item[], arg: Arg<Args>) => Compilable<Row>,
-): (db: Db, items: readonly Item[], args: Args) => Promise<Row[]> {
-  const byLength = new Map<number, Statement<Record<PropertyKey, unknown>, Row>>();
+export function listStatement<Item, Args extends object, Row = never, On extends Db | LiveDb = Db>(
+  build: (db: On, items: Item[], arg: Arg<Args>) => Compilable<Row>,
+): (db: On, items: readonly Item[], args: Args) => Promise<Row[]> {
+  const byLength = new Map<number, Statement<Record<PropertyKey, unknown>, Row, On>>();
   return (db, items, args) => {
     const { length } = items;
     let run = byLength.get(length);
@@ -70,11 +70,11 @@ export function listStatement<Item, Args extends object, Row = never>(
 }
 
 /** Inserts rows that all have these columns, in the order of the columns. */
-export function insertStatement<Row extends object>(
+export function insertStatement<Row extends object, On extends Db | LiveDb = Db>(
   columns: readonly (keyof Row & string)[],
-  build: (db: Db, rows: Row[]) => Compilable<unknown>,
-): (db: Db, rows: readonly Row[]) => Promise<void> {
-  const insert = listStatement<unknown, object, unknown>((db, values) => {
+  build: (db: On, rows: Row[]) => Compilable<unknown>,
+): (db: On, rows: readonly Row[]) => Promise<void> {
+  const insert = listStatement<unknown, object, unknown, On>((db, values) => {
     const rows = Array.from({ length: values.length / columns.length }, (_, row) =>
       Object.fromEntries(columns.map((column, index) => [column, values[row * columns.length + index]])),
     );

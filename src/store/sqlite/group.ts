@@ -6,6 +6,8 @@ import { toStoreError } from './errors.ts';
 export interface Job<Schema> {
   /** True: it is answered when it survives this process, and is safe from the power's end with the next one that is not. */
   passing?: boolean;
+  /** Called right before the commit: may block until what is to be readable first is. */
+  beforeCommit?: () => void;
   run(db: Connection<Schema>['db']): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: EverturnError): void;
@@ -16,8 +18,9 @@ type Answer = { value: unknown } | { error: EverturnError };
 /**
  * Runs the jobs in one transaction, each under a savepoint, and answers them when it is committed: one fsync for all, and
  * none when all of them are passing.
- * A job that fails takes back its own writes alone (one that has the transaction to itself needs no savepoint). If the commit fails, all fail. If SQLite gives up the transaction in
- * the middle (a full disk), the job that met it fails and the others run again without it.
+ * A job that fails takes back its own writes alone (one that has the transaction to itself needs no savepoint). If the
+ * commit fails, all fail. If SQLite gives up the transaction in the middle (a full disk), the job that met it fails and
+ * the others run again without it.
  */
 export async function runGroup<Schema>(connection: Connection<Schema>, jobs: readonly Job<Schema>[]): Promise<void> {
   let waiting = jobs;
@@ -32,7 +35,10 @@ export async function runGroup<Schema>(connection: Connection<Schema>, jobs: rea
         continue;
       }
       // A job that failed alone has ended the transaction: it left nothing to commit.
-      if (connection.inTransaction) connection.exec('commit');
+      if (connection.inTransaction) {
+        for (const job of waiting) job.beforeCommit?.();
+        connection.exec('commit');
+      }
       answers = attempt.answers;
     } catch (error) {
       // Answers given in a transaction that is lost may rest on writes that are lost: a `fenced`, say.

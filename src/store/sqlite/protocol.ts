@@ -8,9 +8,12 @@ export interface ThreadOptions {
   liveFile: string;
   busyTimeoutMs: number;
   maxPages?: number | undefined;
+  /** Memory of the `DeltaOrder` that both threads keep. */
+  deltaOrder: SharedArrayBuffer;
 }
 
-export type Call = { id: number; operation: string; args: string | unknown[] } | { close: true };
+/** `after`: writes of deltas that must be done before what this call commits may be read. */
+export type Call = { id: number; operation: string; args: string | unknown[]; after?: number } | { close: true };
 
 export interface ErrorShape {
   code: ErrorCode;

@@ -16,12 +16,13 @@ type Caller<Table extends Operations> = <Name extends keyof Table & string>(
 export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store {
   const write = callerOf<typeof logWrites>(logThread);
   const read = callerOf<typeof logReads & typeof liveReads>(liveThread);
-  const live = callerOf<typeof liveWrites>(liveThread);
+  const commit = callerOf<Pick<typeof logWrites, 'commit'>>(logThread, 'behind');
+  const live = callerOf<typeof liveWrites>(liveThread, 'deltas');
   return {
     openSession: (request) => write('openSession', request),
     beginEffect: (fence, first) => write('beginEffect', fence, first),
     saveStep: (fence, name, outcome) => write('saveStep', fence, name, outcome),
-    commit: (fence, parts) => write('commit', fence, parts),
+    commit: (fence, parts) => commit('commit', fence, parts),
     saveProgress: (fence, entryId, index, progress) => write('saveProgress', fence, entryId, index, progress),
     addLateResult: (sessionId, entryId, index, late) => write('addLateResult', sessionId, entryId, index, late),
     requestAbort: (sessionId, runId) => write('requestAbort', sessionId, runId),
@@ -56,8 +57,14 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
     readDeltas: (sessionId, afterSeq, limit) => read('readDeltas', sessionId, afterSeq, limit),
     lastDeltaSeq: (sessionId) => read('lastDeltaSeq', sessionId),
     pruneDeltas: async (beforeMs) => {
-      const old = await read('listDeltaRuns', beforeMs);
-      return live('deleteDeltas', await read('selectEndedRuns', old));
+      let deleted = 0;
+      for (let after = 0; ; ) {
+        const old = await read('readOldDeltas', beforeMs, after);
+        if (old === undefined) return deleted;
+        const subjects = await read('selectEnded', old.subjects);
+        if (subjects.length > 0) deleted += await live('deleteDeltas', { ...old, subjects });
+        after = old.upTo;
+      }
     },
 
     close: async () => {
@@ -68,6 +75,6 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
   };
 }
 
-function callerOf<Table extends Operations>(thread: ThreadHost): Caller<Table> {
-  return (name, ...args) => thread.call(name, args) as Promise<ResultOf<Table[typeof name]>>;
+function callerOf<Table extends Operations>(thread: ThreadHost, part?: 'deltas' | 'behind'): Caller<Table> {
+  return (name, ...args) => thread.call(name, args, part) as Promise<ResultOf<Table[typeof name]>>;
 }

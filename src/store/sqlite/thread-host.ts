@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { EverturnError } from '../../common/errors.ts';
+import type { DeltaOrder } from './delta-order.ts';
 import { type Answer, type Call, decodeError, decodeValue, encodeArgs, type ThreadOptions } from './protocol.ts';
 
 interface Waiting {
@@ -13,6 +14,7 @@ interface Waiting {
  */
 export class ThreadHost {
   readonly #worker: Worker;
+  readonly #order: DeltaOrder;
   readonly #waiting = new Map<number, Waiting>();
   #calls = 0;
   #ended: EverturnError | undefined;
@@ -20,22 +22,23 @@ export class ThreadHost {
   readonly #exited: Promise<void>;
 
   /** Starts the thread, and resolves when it has opened its files. */
-  static async start(options: ThreadOptions): Promise<ThreadHost> {
+  static async start(options: Omit<ThreadOptions, 'deltaOrder'>, order: DeltaOrder): Promise<ThreadHost> {
     // From source Node strips the types itself, under jest too; the built package has JavaScript.
     const file = import.meta.url.endsWith('.ts')
       ? new URL('./thread.ts', import.meta.url)
       : new URL('./thread.js', import.meta.url);
     const worker = new Worker(file, {
-      workerData: options,
+      workerData: { ...options, deltaOrder: order.memory } satisfies ThreadOptions,
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
-    const host = new ThreadHost(worker, options.role);
+    const host = new ThreadHost(worker, options.role, order);
     await host.#opened;
     return host;
   }
 
-  private constructor(worker: Worker, role: string) {
+  private constructor(worker: Worker, role: string, order: DeltaOrder) {
     this.#worker = worker;
+    this.#order = order;
     const opened = Promise.withResolvers<void>();
     this.#opened = opened.promise;
     this.#exited = new Promise((resolve) => worker.once('exit', () => resolve()));
@@ -63,11 +66,14 @@ export class ThreadHost {
     worker.on('exit', () => end('ended'));
   }
 
-  call(operation: string, args: readonly unknown[]): Promise<unknown> {
+  /** @param part `deltas`: a write of deltas. `behind`: not readable before the deltas that were sent until now. */
+  call(operation: string, args: readonly unknown[], part?: 'deltas' | 'behind'): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
       const id = this.#calls;
-      this.#post({ id, operation, args: encodeArgs(args) });
+      const after = part === 'behind' ? { after: this.#order.sent } : {};
+      this.#post({ id, operation, args: encodeArgs(args), ...after });
+      if (part === 'deltas') this.#order.noteSent();
       this.#calls += 1;
       if (this.#waiting.size === 0) this.#worker.ref();
       this.#waiting.set(id, { resolve, reject });

@@ -6,6 +6,7 @@ import { liveReads, liveWrites, logReads, logWrites } from '../operations/index.
 import type { LiveTables, Tables } from '../schema.ts';
 import type { Store } from '../types.ts';
 import { Connection } from './connection.ts';
+import { DeltaOrder } from './delta-order.ts';
 import { toStoreError } from './errors.ts';
 import { type Job, runGroup } from './group.ts';
 import { type Answer, type Call, decodeArgs, encodeError, encodeValue, type ThreadOptions } from './protocol.ts';
@@ -21,9 +22,12 @@ interface Pending {
   id: number;
   args: unknown[];
   operation: string;
+  after?: number;
 }
 
 interface Room {
+  /** Takes out of the queue what is to run next. */
+  take(queue: Pending[]): Pending[];
   run(calls: Pending[]): Promise<void>;
   close(): void;
 }
@@ -37,16 +41,15 @@ async function openLogRoom(options: ThreadOptions, answer: (message: Answer) => 
   });
   await migrate(connection, migrateLog);
   const table = logWrites as unknown as Table;
+  const order = new DeltaOrder(options.deltaOrder);
+  const jobOf = (call: Pending): Job<Tables> => {
+    const { after } = call;
+    const job = { ...toJob<Tables>(table, call, answer), passing: isPassing(call) };
+    return after === undefined ? job : { ...job, beforeCommit: () => order.wait(after) };
+  };
   return {
-    run: async (calls) => {
-      for (let start = 0; start < calls.length; start += maxGroup) {
-        const group = calls.slice(start, start + maxGroup);
-        await runGroup(
-          connection,
-          group.map((call) => ({ ...toJob<Tables>(table, call, answer), passing: isPassing(call) })),
-        );
-      }
-    },
+    take: (queue) => queue.splice(0, maxGroup),
+    run: (calls) => runGroup(connection, calls.map(jobOf)),
     close: () => connection.close(),
   };
 }
@@ -76,15 +79,25 @@ async function openLiveRoom(options: ThreadOptions, answer: (message: Answer) =>
     });
     return log;
   };
+  const order = new DeltaOrder(options.deltaOrder);
+  const isWrite = (call: Pending): boolean => call.operation in liveWrites;
   return {
+    // A commit may wait for the writes: they wait for one read at most.
+    take: (queue) => {
+      const writes = queue.filter(isWrite);
+      if (writes.length === 0) return queue.splice(0, 1);
+      queue.splice(0, queue.length, ...queue.filter((call) => !isWrite(call)));
+      return writes;
+    },
     run: async (calls) => {
-      const writes = calls.filter((call) => call.operation in liveWrites);
+      const writes = calls.filter(isWrite);
       if (writes.length > 0) {
         const jobs = writes.map((call) => toJob<LiveTables>(liveWrites as unknown as Table, call, answer));
         await runGroup(live, jobs);
+        order.noteDone(writes.length);
       }
       for (const call of calls) {
-        if (call.operation in liveWrites) continue;
+        if (isWrite(call)) continue;
         if (call.operation in liveReads) await read(live, liveReads as unknown as Table, call, answer);
         else await read(await openLog(), logReads as unknown as Table, call, answer);
       }
@@ -147,16 +160,14 @@ function toJob<Schema>(table: Table, call: Pending, answer: (message: Answer) =>
 
 /** Collects calls while a group runs; the next group is everything that has come meanwhile. */
 function serve(port: MessagePort, room: Room): void {
-  let queue: Pending[] = [];
+  const queue: Pending[] = [];
   let closing = false;
   let running = false;
   const drain = async (): Promise<void> => {
     if (running) return;
     running = true;
     while (queue.length > 0) {
-      const calls = queue;
-      queue = [];
-      await room.run(calls);
+      await room.run(room.take(queue));
       // Lets the port hand over what has arrived, or the next group would be one call.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -167,7 +178,7 @@ function serve(port: MessagePort, room: Room): void {
   };
   port.on('message', (call: Call) => {
     if ('close' in call) closing = true;
-    else queue.push({ id: call.id, operation: call.operation, args: decodeArgs(call.args) });
+    else queue.push({ ...call, args: decodeArgs(call.args) });
     setImmediate(drain);
   });
 }
