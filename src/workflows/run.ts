@@ -11,7 +11,7 @@ import { errorInfoOf, failedByAbort } from './failures.ts';
 import { addToView, decideRequest, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
 import { beginAbort, drain, giveBack, holdQueues } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
-import { runTurn, turnEnd, turnRecords } from './turn.ts';
+import { endTurn, isFailed, streamReply, takeReply, turnEnd, turnRecords } from './turn.ts';
 
 /** Replies cut by the output limit in a row, after which a run ends instead of asking once more. */
 const maxLengthStops = 3;
@@ -58,9 +58,12 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
   for (;;) {
     rollOverIfDue(run);
     if (view !== undefined && policy !== undefined) await prepareRequest(state, run, policy, view);
-    const { reply, terminate, toolResults } = await runTurn(state, run, policy !== undefined);
+    // One turn. It is not a function of its own: each costs two promises, and these a stack trace each.
+    const reply = await streamReply(state, run, policy !== undefined);
     if (reply.duplicate) return { status: 'repeated' };
-    if (reply.stopReason === 'error' || reply.stopReason === 'aborted') return failedEnd(run, reply.error);
+    const { terminate, toolResults } = await takeReply(state, run, reply, policy !== undefined);
+    endTurn(state, run, reply);
+    if (isFailed(reply)) return failedEnd(run, reply.error);
     if (view !== undefined && reply.message !== undefined)
       addToView(view, [...(reply.steering ?? []), reply.message, ...toolResults]);
     checkLengthStops(run, reply.stopReason, reply.calls.length);

@@ -42,7 +42,7 @@ interface Batch {
  * then all that passed. Sequential: gate and tool, call by call. After an abort nothing is started, and every call that
  * has no result gets one, so that the next request is valid.
  */
-export async function runToolBatch(
+export function runToolBatch(
   state: SessionState,
   run: RunState,
   reply: ModelResult,
@@ -59,25 +59,31 @@ export async function runToolBatch(
     wantMessage,
     settled,
   };
-  const open = reply.calls.filter((call) => call.state === 'ready');
-  const [only] = open;
-  try {
-    // The plainest batch makes few promises: each costs a stack trace in a workflow.
-    if (only !== undefined && open.length === 1 && batch.gate === null) {
-      if (!run.aborting) await execute(batch, only);
-    } else if (reply.sequential) for (const call of open) await runSequentially(batch, call);
-    else await runInParallel(batch, open);
-  } catch (error) {
-    if (!failedByAbort(run, error)) throw error;
-    beginAbort(state, run);
-  }
-  return batch.settled.size < reply.calls.length ? await settleAborted(batch) : outcomeOf(batch);
+  return runCalls(batch).then(
+    () => endOf(batch),
+    (error: unknown) => {
+      if (!failedByAbort(run, error)) throw error;
+      beginAbort(state, run);
+      return endOf(batch);
+    },
+  );
 }
 
-async function runSequentially(batch: Batch, call: CallPlan): Promise<void> {
-  if (batch.run.aborting) return;
-  const [ready] = batch.gate === null ? [call] : await passGate(batch, batch.gate, [call]);
-  if (ready !== undefined && !batch.run.aborting) await execute(batch, ready);
+/** The plainest batch makes few promises: each costs a stack trace in a workflow. */
+function runCalls(batch: Batch): Promise<void> {
+  const { reply, run, gate } = batch;
+  const open = reply.calls.filter((call) => call.state === 'ready');
+  const [only] = open;
+  if (only !== undefined && open.length === 1 && gate === null && !run.aborting) return execute(batch, only);
+  return reply.sequential ? runSequentially(batch, open) : runInParallel(batch, open);
+}
+
+async function runSequentially(batch: Batch, calls: CallPlan[]): Promise<void> {
+  for (const call of calls) {
+    if (batch.run.aborting) return;
+    const [ready] = batch.gate === null ? [call] : await passGate(batch, batch.gate, [call]);
+    if (ready !== undefined && !batch.run.aborting) await execute(batch, ready);
+  }
 }
 
 async function runInParallel(batch: Batch, calls: CallPlan[]): Promise<void> {
@@ -113,7 +119,7 @@ async function passGate(batch: Batch, gate: GateManifest, calls: CallPlan[]): Pr
   return decided.calls.filter((call) => call.state === 'ready');
 }
 
-async function execute(batch: Batch, call: CallPlan): Promise<void> {
+function execute(batch: Batch, call: CallPlan): Promise<void> {
   const { state, place, reply, wantMessage } = batch;
   const known = openedOf(state).manifest.tools.find((candidate) => candidate.name === call.name);
   // A deploy may bring a tool that the session was not opened with: it is run with the most careful settings.
@@ -127,13 +133,15 @@ async function execute(batch: Batch, call: CallPlan): Promise<void> {
     ...flags({ sequential: reply.sequential, wantMessage }),
     ...args,
   };
-  const result = await executeTool(tool, input);
-  batch.settled.set(call.index, {
-    ...call,
-    state: 'settled',
-    terminate: result.terminate,
-    ...(result.toolResult === undefined ? {} : { toolResult: result.toolResult }),
+  return executeTool(tool, input).then(({ terminate, toolResult }) => {
+    const told = toolResult === undefined ? {} : { toolResult };
+    batch.settled.set(call.index, { ...call, state: 'settled', terminate, ...told });
   });
+}
+
+/** A call that has no result by now was cut off by an abort. */
+function endOf(batch: Batch): BatchOutcome | Promise<BatchOutcome> {
+  return batch.settled.size < batch.reply.calls.length ? settleAborted(batch) : outcomeOf(batch);
 }
 
 async function settleAborted(batch: Batch): Promise<BatchOutcome> {

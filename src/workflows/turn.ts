@@ -10,14 +10,13 @@ import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
-export interface TurnOutcome extends BatchOutcome {
-  reply: ModelResult;
-}
-
-/** One model reply and its tool batch. `turn_end` is left among the records that wait for the next effect. */
-export async function runTurn(state: SessionState, run: RunState, wantMessage: boolean): Promise<TurnOutcome> {
-  const reply = await streamReply(state, run, wantMessage);
-  if (reply.duplicate) return { reply, terminate: true, toolResults: [] };
+/** Takes the reply of a turn. @returns its tool batch, or what stands for it when there is none */
+export function takeReply(
+  state: SessionState,
+  run: RunState,
+  reply: ModelResult,
+  wantMessage: boolean,
+): BatchOutcome | Promise<BatchOutcome> {
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
   run.pending = [];
   run.poll = false;
@@ -25,13 +24,18 @@ export async function runTurn(state: SessionState, run: RunState, wantMessage: b
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
-  const failed = reply.stopReason === 'error' || reply.stopReason === 'aborted';
-  const batch =
-    failed || reply.calls.length === 0
-      ? { terminate: true, toolResults: [] }
-      : await runToolBatch(state, run, reply, wantMessage);
-  state.events.push(turnEnd(run, failed ? 0 : reply.calls.length));
-  return { reply, ...batch };
+  return isFailed(reply) || reply.calls.length === 0
+    ? { terminate: true, toolResults: [] }
+    : runToolBatch(state, run, reply, wantMessage);
+}
+
+/** `turn_end` waits for the next effect, which writes it. */
+export function endTurn(state: SessionState, run: RunState, reply: ModelResult): void {
+  state.events.push(turnEnd(run, isFailed(reply) ? 0 : reply.calls.length));
+}
+
+export function isFailed({ stopReason }: ModelResult): boolean {
+  return stopReason === 'error' || stopReason === 'aborted';
 }
 
 /** What stands in the log before the reply: the records that waited, turn_start, and the messages of this turn. */
@@ -55,7 +59,7 @@ export function turnEnd(run: RunState, calls: number): NewRecord {
  * worker, or for its next attempt) cancels it outright: then the same effect is asked again to write what it was given
  * and an aborted reply, so that no accepted message is lost.
  */
-function streamReply(state: SessionState, run: RunState, wantMessage: boolean): Promise<ModelResult> {
+export function streamReply(state: SessionState, run: RunState, wantMessage: boolean): Promise<ModelResult> {
   const { manifest } = openedOf(state);
   const input: ModelInput = {
     agent: manifest.agent,
