@@ -15,7 +15,7 @@ export interface TurnsOptions {
 
 /** A worker runs for weeks: both sides have done so many turns before anything is measured. */
 const warmTurns = 100;
-const rounds = 3;
+const rounds = 5;
 
 /**
  * Turns a second beside the floor, which is a hand-written workflow on the same server, and beside bare pi: all in one run.

@@ -2,7 +2,7 @@ import type { RunKey, RunRow, Store } from '../store/types.ts';
 
 // A waiter looks often at first and then less.
 const pausesMs = [15, 50, 200] as const;
-const [midAfterMs, slowAfterMs] = [500, 5_000];
+const [midAfterMs, slowAfterMs] = [500, 30_000];
 
 interface Waiter {
   key: RunKey;
