@@ -63,13 +63,18 @@ export interface EffectPlace {
   settling?: boolean;
 }
 
+interface Adopting<Result> {
+  /** What becomes of the result when it was there already. Default: it is given back as it is. */
+  adopt?: (result: Result) => Promise<Result>;
+}
+
 /**
  * Runs one attempt of an effect: it heartbeats, hears of aborts, is fenced, and gives back the stored outcome when an
  * earlier attempt got that far. Errors leave as typed failures that are retryable or not on purpose.
  */
 export async function runEffect<Result>(
   runtime: Runtime,
-  place: EffectPlace,
+  place: EffectPlace & Adopting<Result>,
   body: (effect: Effect) => Promise<Result>,
 ): Promise<Result> {
   const context = Context.current();
@@ -79,7 +84,10 @@ export async function runEffect<Result>(
   try {
     const first = typeof place.first === 'function' ? await place.first(() => stop.reason) : place.first;
     const begun = await withOwnership(runtime, fence, () => runtime.store.beginEffect(fence, first));
-    if (begun.result !== undefined) return begun.result as Result;
+    if (begun.result !== undefined) {
+      const result = begun.result as Result;
+      return place.adopt === undefined ? result : await place.adopt(result);
+    }
     if (begun.abortRequested) stop.fire('abort');
     return await body(effectOf(runtime, fence, stop, begun));
   } catch (error) {

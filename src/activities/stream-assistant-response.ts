@@ -3,13 +3,13 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agent/agent.ts';
 import type { ModelInput, ModelResult } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
-import { messageRecords } from '../common/events.ts';
+import { keyOf, messageRecords, type NewRecord } from '../common/events.ts';
 import { polledMessages } from '../common/ids.ts';
 import { type AgentMessage, type AssistantMessage, unansweredReply } from '../common/messages.ts';
 import { noUsage } from '../common/usage.ts';
 import type { ContextItem } from '../session/context-cache.ts';
 import type { Commit, RequestRecord } from '../store/types.ts';
-import { type Effect, runEffect } from './effect.ts';
+import { type Effect, effectSession, runEffect } from './effect.ts';
 import { payloadHook } from './hooks/provider-hooks.ts';
 import { askQueueHook, keptQueueAnswer } from './hooks/queue-hooks.ts';
 import { buildRequest } from './model/build-request.ts';
@@ -36,6 +36,7 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     runId: input.runId,
     turn: input.turn,
     settling: input.aborted === true,
+    adopt: (result: ModelResult) => adopt(runtime, input, result),
     first: {
       records: input.write,
       ...(input.openRun === undefined ? {} : { openRun: { runId: input.runId, token: input.openRun } }),
@@ -59,11 +60,24 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
   });
 }
 
+/** Behind a reply that is there, no message may be written before the results of its calls: it waits for the next turn. */
+async function adopt(runtime: Runtime, input: ModelInput, result: ModelResult): Promise<ModelResult> {
+  const sessionId = effectSession();
+  const session = await runtime.store.readSession(sessionId);
+  const missing = new Set(await runtime.store.readMissingKeys(sessionId, input.write.map(keyOf)));
+  const unwritten = input.write.filter((record) => missing.has(keyOf(record)) && !isOwn(record, input));
+  return { ...result, leaf: session?.leaf ?? null, ...(unwritten.length === 0 ? {} : { unwritten }) };
+}
+
+/** Whether the run has written the record itself, in its own time: not so what the queues did, and changes of settings. */
+function isOwn(record: NewRecord, { runId }: ModelInput): boolean {
+  return record.kind === 'event' && record.key.startsWith(`${runId}/`);
+}
+
 /** The run has its records already; only what the queues did since, and changes of settings, may be new. */
 async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResult> {
-  const records = input.write.filter((record) =>
-    record.kind === 'event' ? !record.key.startsWith(`${input.runId}/`) : record.entry.type !== 'message',
-  );
+  const isNew = (record: NewRecord) => record.kind === 'event' || record.entry.type !== 'message';
+  const records = input.write.filter((record) => isNew(record) && !isOwn(record, input));
   const { leaf } = await effect.commit({ records });
   return {
     duplicate: true,

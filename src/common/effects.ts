@@ -111,6 +111,11 @@ export interface ModelResult {
   /** What the poll gave, when a policy needs it. */
   steering?: AgentMessage[];
   message?: AssistantMessage;
+  /**
+   * Of `write`, what the log does not have: the reply was there already, and `workflow reset` brought messages or changes
+   * of settings before it that had come after it. The next effect writes them.
+   */
+  unwritten?: NewRecord[];
 }
 
 export interface StartInput extends RunPlace {

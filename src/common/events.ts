@@ -164,6 +164,11 @@ export type SessionEvent = Place &
     | { type: 'tools_update'; activeToolNames: string[]; previousActiveToolNames: string[] | null; source: 'set' }
   );
 
+/** What tells a record from all others of its session: written twice, it stands once. */
+export function keyOf(record: NewRecord): string {
+  return record.kind === 'entry' ? record.entry.id : record.key;
+}
+
 /** The entries that messages become. */
 export function messageRecords(messages: readonly QueuedMessage[]): NewRecord[] {
   return messages.map(({ id, message }) => ({

@@ -285,6 +285,8 @@ export interface Store {
   ): Promise<{ entries: SessionTreeEntry[]; complete: boolean }>;
   readEntries(sessionId: string, ids: string[]): Promise<SessionTreeEntry[]>;
   readLog(sessionId: string, fromOffset: number, limit: number): Promise<LogRecord[]>;
+  /** Those of these keys of records that the session's log does not have, in their order. */
+  readMissingKeys(sessionId: string, keys: string[]): Promise<string[]>;
   readBatch(sessionId: string, entryId: string): Promise<StoredBatch | undefined>;
   readRequest(sessionId: string, runId: string, turn: number): Promise<RequestRecord | undefined>;
   countEffects(sessionId: string, runId?: string): Promise<EffectCounts>;

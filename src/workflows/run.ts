@@ -74,7 +74,7 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
       if (decision.update !== undefined) await applyUpdate(state, run, view, decision.update);
       more ||= decision.again;
     }
-    checkTurnLimit(state, run, more);
+    checkTurnLimit(state, run, more || run.pending.length > 0);
     run.turn += 1;
     const polling = drainSteering(state, run, policy, more);
     if (polling !== undefined) await polling;
@@ -281,6 +281,8 @@ async function endRun(
   error: ErrorInfo | undefined,
 ): Promise<void> {
   run.closing = true;
+  // Messages that came behind a stored reply, and that no turn took along, wait for the next run.
+  giveBack(state, [], run.pending.splice(0));
   holdQueues(state.queues);
   const event = (name: string, body: Extract<NewRecord, { kind: 'event' }>['event']): NewRecord => ({
     kind: 'event',

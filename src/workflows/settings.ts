@@ -98,7 +98,12 @@ async function record(
   const id = `set-${state.chain}-${nextNumber(state)}`;
   if (state.run?.sessionSettings) Object.assign(state.run.sessionSettings, settings);
   state.entries.push({ ...change, id, timestamp: new Date().toISOString() } as NewEntry);
-  await append(state, { records: state.run === null ? takeRecords(state) : [], settings });
+  // After `workflow reset` this may be the write that takes the session over: the run that goes on must be known then.
+  const { run } = state;
+  await append(
+    state,
+    run === null ? { records: takeRecords(state), settings } : { runId: run.runId, records: [], settings },
+  );
 }
 
 function expectValid(

@@ -1,6 +1,6 @@
 import { CancellationScope } from '@temporalio/workflow';
 import { flags, type ModelInput, type ModelResult } from '../common/effects.ts';
-import { messageRecords, type NewRecord } from '../common/events.ts';
+import { messageRecords, type NewRecord, type QueuedMessage } from '../common/events.ts';
 import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
@@ -18,7 +18,7 @@ export function takeReply(
   wantMessage: boolean,
 ): BatchOutcome | Promise<BatchOutcome> {
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
-  run.pending = [];
+  run.pending = takeUnwritten(state, reply.unwritten ?? []);
   run.poll = false;
   run.asking = null;
   state.leaf = reply.leaf;
@@ -27,6 +27,17 @@ export function takeReply(
   return isFailed(reply) || reply.calls.length === 0
     ? { terminate: true, toolResults: [] }
     : runToolBatch(state, run, reply, wantMessage);
+}
+
+/** What an effect that was done already did not write goes with the next one. @returns its messages */
+function takeUnwritten(state: SessionState, unwritten: readonly NewRecord[]): QueuedMessage[] {
+  const messages: QueuedMessage[] = [];
+  for (const record of unwritten) {
+    if (record.kind === 'event') state.events.push(record);
+    else if (record.entry.type === 'message') messages.push({ id: record.entry.id, message: record.entry.message });
+    else state.entries.push(record.entry);
+  }
+  return messages;
 }
 
 /** `turn_end` waits for the next effect, which writes it. */

@@ -1,11 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { defineTool } from '../../src/agent/tool.ts';
+import { queryNames } from '../../src/common/signals.ts';
 import { type Harness, type Talk, testAgent, useHarness } from '../support/harness.ts';
 import { Entered, loopTools } from '../support/loop-tools.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const entered = new Entered();
+const look = defineTool({
+  name: 'look',
+  description: 'takes effect nowhere, so it may be run again',
+  parameters: z.object({ at: z.string() }),
+  replay: 'safe',
+  async execute({ at }, context) {
+    entered.note(context, 'enter');
+    await harness.gates.pass(`${context.sessionId}/${at}`, context.signal);
+    return 'seen';
+  },
+});
 const harness: Harness = useHarness({
-  agents: () => [testAgent('plain', { tools: loopTools(harness, entered) })],
+  agents: () => [testAgent('plain', { tools: [...loopTools(harness, entered), look] })],
   worker: { graceMs: 50, onNotice: () => undefined },
 });
 
@@ -116,4 +131,51 @@ test('messages that were steered before and after the place of a reset stand onc
     'user: s2',
     'user: s3',
   ]);
+});
+
+test('a message and a setting that a reset brings before a stored reply are written with the next one', async () => {
+  const talk = harness.talk('plain', [
+    { calls: [{ name: 'say', args: { text: 'first' } }] },
+    { calls: [{ name: 'look', args: { at: 't1' } }] },
+    { text: 'A' },
+    { text: 'B' },
+  ]);
+  talk.accepted.push('one', 's1', 'two');
+  await talk.session.prompt('one', { runId: 'r1' });
+  await talk.reached('t1');
+  await talk.session.steer('s1');
+  await talk.session.setThinkingLevel('high');
+  await talk.logged((event) => event.type === 'queue_update' && event.steer.length === 1, 'the steer');
+  await resetBefore(talk, 'streamAssistantResponse', 1);
+  await waitFor(async () => (await talk.workflow.query<string | null>(queryNames.leaf)) === 'r1/1', {
+    what: 'the reply that was there to be the leaf again',
+  });
+  await waitFor(() => entered.of(talk.sessionId).filter((word) => word.startsWith('enter')).length === 3, {
+    what: 'the tool to be entered again',
+  });
+  talk.open('t1');
+  expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'A' });
+  await talk.session.waitForIdle();
+  expect(await talk.session.run('two', { runId: 'r2' })).toMatchObject({ status: 'done', text: 'B' });
+  expect(talk.asked[2]?.slice(-2)).toEqual(['result of look: seen', 'user: s1']);
+  expect((await talk.transcript()).filter((line) => line.startsWith('user'))).toEqual([
+    'user: one',
+    'user: s1',
+    'user: two',
+  ]);
+  const changes = (await talk.raw()).filter(({ type }) => type === 'thinking_level_update');
+  expect(changes).toMatchObject([{ level: 'high' }]);
+});
+
+test('a message that opened a run of its own stands once when a reset brings it into the run before', async () => {
+  const talk = harness.talk('plain', script);
+  talk.accepted.push('one', 'later');
+  await talk.session.run('one', { runId: 'r1' });
+  await talk.session.followUp('later');
+  await talk.session.waitForIdle();
+  const before = await talk.transcript();
+  expect(before.slice(-2)).toEqual(['user: later', 'assistant: B']);
+  await resetBefore(talk, 'streamAssistantResponse', 1);
+  await talk.session.waitForIdle();
+  expect(await talk.transcript()).toEqual(before);
 });

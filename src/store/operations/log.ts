@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { NewEntry, SessionTreeEntry } from '../../common/entries.ts';
 import { EverturnError } from '../../common/errors.ts';
-import type { LogRecord, NewRecord } from '../../common/events.ts';
+import { keyOf, type LogRecord, type NewRecord } from '../../common/events.ts';
 import { canonicalJson } from '../../common/json.ts';
 import type { Db, EntriesTable, RecordsRow, RunsRow, SessionsRow } from '../schema.ts';
 import { chunksOf } from './chunks.ts';
@@ -117,6 +117,12 @@ function toLogRecord(row: RecordsRow): LogRecord {
   };
 }
 
+/** Those of the keys that no record of the session has. */
+export async function readMissingKeys(db: Db, sessionId: string, keys: string[]): Promise<string[]> {
+  const known = await readKnownKeys(db, sessionId, keys);
+  return keys.filter((key) => !known.has(key));
+}
+
 /** Reads a run's records, oldest first, in pages. */
 export async function* recordsOfRun(
   db: Db,
@@ -131,10 +137,6 @@ export async function* recordsOfRun(
     if (page.length < size) return;
     from += size;
   }
-}
-
-function keyOf(record: NewRecord): string {
-  return record.kind === 'entry' ? record.entry.id : record.key;
 }
 
 function bodyText(record: NewRecord, parentId: string | null): string {

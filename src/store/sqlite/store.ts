@@ -37,6 +37,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
     readPath: (sessionId, leaf, afterEntryId) => read('readPath', sessionId, leaf, afterEntryId),
     readEntries: (sessionId, ids) => read('readEntries', sessionId, ids),
     readLog: (sessionId, fromOffset, limit) => read('readLog', sessionId, fromOffset, limit),
+    readMissingKeys: (sessionId, keys) => read('readMissingKeys', sessionId, keys),
     readBatch: (sessionId, entryId) => read('readBatch', sessionId, entryId),
     readRequest: (sessionId, runId, turn) => read('readRequest', sessionId, runId, turn),
     countEffects: (sessionId, runId) => read('countEffects', sessionId, runId),
