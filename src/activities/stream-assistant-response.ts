@@ -46,7 +46,8 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
     const { runEnded, committed } = effect.begun;
     // A worker that died after it had ended the run, and before its workflow task was done, leaves a workflow that may
     // decide otherwise: a message that came meanwhile asks for one more turn. What is stored wins.
-    if (runEnded || committed === undefined || committed.duplicateRun !== undefined) return repeatedRun(effect, input);
+    if (runEnded || committed === undefined || committed.duplicateRun !== undefined)
+      return repeatedRun(runtime, effect, input);
     const agent = agentOf(runtime, input.agent);
     const isAborted = () => input.aborted === true || effect.stopReason() === 'abort';
     const { leaf, steering } = await poll(effect, agent, input, committed.leaf, isAborted());
@@ -62,11 +63,31 @@ export function streamAssistantResponse(runtime: Runtime, input: ModelInput): Pr
 
 /** Behind a reply that is there, no message may be written before the results of its calls: it waits for the next turn. */
 async function adopt(runtime: Runtime, input: ModelInput, result: ModelResult): Promise<ModelResult> {
-  const sessionId = effectSession();
-  const session = await runtime.store.readSession(sessionId);
-  const missing = new Set(await runtime.store.readMissingKeys(sessionId, input.write.map(keyOf)));
-  const unwritten = input.write.filter((record) => missing.has(keyOf(record)) && !isOwn(record, input));
-  return { ...result, leaf: session?.leaf ?? null, ...(unwritten.length === 0 ? {} : { unwritten }) };
+  const session = await runtime.store.readSession(effectSession());
+  return { ...result, leaf: session?.leaf ?? null, ...(await unwrittenOf(runtime, input, true)) };
+}
+
+/**
+ * What of `write` is not in the log. With `behind` also messages that stand behind the reply, since a later turn of the run
+ * has taken them along: they wait for that turn as if they were new. One that another run has is answered there.
+ */
+async function unwrittenOf(
+  runtime: Runtime,
+  input: ModelInput,
+  behind: boolean,
+): Promise<Pick<ModelResult, 'unwritten'>> {
+  const keys = [input.entryId, ...input.write.map(keyOf)];
+  const [reply, ...places] = await runtime.store.findRecords(effectSession(), keys);
+  const unwritten = input.write.filter((record, index) => {
+    const place = places[index] ?? null;
+    if (isOwn(record, input)) return false;
+    if (place === null) return true;
+    const isMessage = record.kind === 'entry' && record.entry.type === 'message';
+    return (
+      behind && isMessage && place.runId === input.runId && place.offset > (reply?.offset ?? Number.POSITIVE_INFINITY)
+    );
+  });
+  return unwritten.length === 0 ? {} : { unwritten };
 }
 
 /** Whether the run has written the record itself, in its own time: not so what the queues did, and changes of settings. */
@@ -75,7 +96,7 @@ function isOwn(record: NewRecord, { runId }: ModelInput): boolean {
 }
 
 /** The run has its records already; only what the queues did since, and changes of settings, may be new. */
-async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResult> {
+async function repeatedRun(runtime: Runtime, effect: Effect, input: ModelInput): Promise<ModelResult> {
   const isNew = (record: NewRecord) => record.kind === 'event' || record.entry.type !== 'message';
   const records = input.write.filter((record) => isNew(record) && !isOwn(record, input));
   const { leaf } = await effect.commit({ records });
@@ -86,6 +107,7 @@ async function repeatedRun(effect: Effect, input: ModelInput): Promise<ModelResu
     stopReason: 'stop',
     calls: [],
     usage: noUsage,
+    ...(await unwrittenOf(runtime, input, false)),
   };
 }
 

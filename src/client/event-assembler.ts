@@ -101,6 +101,8 @@ export class EventAssembler {
       case 'agent_start':
         this.runMessages = [];
         this.messages.clear();
+        // Not at the end of the run before: deltas that could not be written in time may still come.
+        this.ended.clear();
         return event;
       case 'turn_start':
         this.turn = `${record.runId}/${record.turn}`;
@@ -121,7 +123,6 @@ export class EventAssembler {
         return { type: 'turn_end', message, toolResults: results as ToolResultMessage[] };
       }
       case 'agent_end':
-        this.ended.clear();
         return { ...event, messages: this.runMessages };
       case 'queue_update':
         return this.queueUpdate(event);

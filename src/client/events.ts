@@ -37,7 +37,7 @@ export async function* readEvents(
   let lastNews = Date.now();
   while (!signal?.aborted) {
     const records = await store.readLog(sessionId, offset, batch);
-    // Deltas are written before the message that they become, so reading them second misses none.
+    // Deltas are readable before the message that they become (see Store.appendDeltas), so reading them second misses none.
     const deltas = live && records.length < batch ? await store.readDeltas(sessionId, seq, batch) : [];
     offset = (records.at(-1)?.offset ?? offset - 1) + 1;
     seq = deltas.at(-1)?.seq ?? seq;

@@ -8,7 +8,7 @@ import type { UsageTotals } from './usage.ts';
 
 /**
  * The border between workflow and effects: inputs name things, results say what was decided. Message text is in a result
- * only where a policy needs it. Each effect writes its own outcome to the log before it returns, and returns the stored
+ * only where a policy needs it, and where it could not be written. Each effect writes its own outcome to the log before it returns, and returns the stored
  * outcome when it is asked again.
  */
 export interface Effects {
@@ -112,8 +112,8 @@ export interface ModelResult {
   steering?: AgentMessage[];
   message?: AssistantMessage;
   /**
-   * Of `write`, what the log does not have: the reply was there already, and `workflow reset` brought messages or changes
-   * of settings before it that had come after it. The next effect writes them.
+   * Of `write`, what is still to be written: the reply was there already, or the whole run was, and `workflow reset`
+   * brought messages or changes of settings before it that had come after it.
    */
   unwritten?: NewRecord[];
 }
@@ -131,7 +131,6 @@ export interface StartInput extends RunPlace {
 }
 
 export interface StartResult {
-  duplicate?: boolean;
   /** To be added behind the messages that open the run. */
   messages: AgentMessage[];
   /** Digest of the system prompt that holds for the whole run, when a handler changed it. */

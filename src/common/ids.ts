@@ -30,9 +30,13 @@ export function signalEntryId(chain: string, number: number): string {
   return `m-${chain}-${number}`;
 }
 
-/** A run that no prompt opened, but a message sent to an idle session. */
-export function signalRunId(chain: string, number: number): string {
-  return `run-${chain}-${number}`;
+export function isSignalEntry(entryId: string): boolean {
+  return entryId.startsWith('m-');
+}
+
+/** A run that no prompt opened, but a message sent to an idle session: after a reset, too, the same message opens the same run. */
+export function signalRunId(entryId: string): string {
+  return entryId.replace(/^m-/, 'run-');
 }
 
 /** Messages that a queue hook gave to a poll: "RUN/t3" for the one that the third turn's model effect asked. */

@@ -153,6 +153,11 @@ export interface RequestRecord {
   frame: string;
 }
 
+export interface RecordPlace {
+  offset: number;
+  runId: string | null;
+}
+
 export interface StoredBatch {
   calls: (BatchRecord['calls'][number] & {
     claimed: boolean;
@@ -285,8 +290,8 @@ export interface Store {
   ): Promise<{ entries: SessionTreeEntry[]; complete: boolean }>;
   readEntries(sessionId: string, ids: string[]): Promise<SessionTreeEntry[]>;
   readLog(sessionId: string, fromOffset: number, limit: number): Promise<LogRecord[]>;
-  /** Those of these keys of records that the session's log does not have, in their order. */
-  readMissingKeys(sessionId: string, keys: string[]): Promise<string[]>;
+  /** Where the records of these keys stand, in the order of the keys; null for a key that the session's log does not have. */
+  findRecords(sessionId: string, keys: string[]): Promise<(RecordPlace | null)[]>;
   readBatch(sessionId: string, entryId: string): Promise<StoredBatch | undefined>;
   readRequest(sessionId: string, runId: string, turn: number): Promise<RequestRecord | undefined>;
   countEffects(sessionId: string, runId?: string): Promise<EffectCounts>;
@@ -298,7 +303,7 @@ export interface Store {
 
   /**
    * Calls are carried out in their order. A commit that is asked for after the call, even before it is answered, is not
-   * readable before the deltas are, unless they cannot be written.
+   * readable before the deltas are, unless they cannot be written within a quarter of a second.
    */
   appendDeltas(deltas: Delta[]): Promise<void>;
   readDeltas(sessionId: string, afterSeq: number, limit: number): Promise<StreamRecord[]>;

@@ -42,7 +42,7 @@ export class DeltaWriter {
 
   /**
    * Sends what waits to the store. Called before a message is committed, which is then not readable before its deltas:
-   * the store sees to that, so nobody need wait. Resolves when everything that was sent is written or lost.
+   * the store sees to that as far as it can, so nobody need wait. Resolves when everything that was sent is written or lost.
    */
   flush(): Promise<void> {
     clearTimeout(this.timer);

@@ -1,8 +1,8 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
-import type { NewRecord, RunStatus } from '../common/events.ts';
-import { assistantEntryId, polledMessages, promptEntryId } from '../common/ids.ts';
+import { keyOf, type NewRecord, type RunStatus } from '../common/events.ts';
+import { assistantEntryId, polledMessages, promptEntryId, signalRunId } from '../common/ids.ts';
 import { type AssistantMessage, unansweredReply } from '../common/messages.ts';
 import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
 import { effects, gateOf } from './activities.ts';
@@ -39,32 +39,36 @@ export async function executeRun(state: SessionState, run: RunState): Promise<vo
   } finally {
     state.runScope = undefined;
   }
-  if (end.status === 'repeated') return dropRepeated(state, run);
+  if (end.status === 'repeated') return dropRepeated(state, run, end.unwritten);
   await endRun(state, run, end.status, end.error);
 }
 
 /** `repeated`: the run id was used before, in an earlier workflow run of the session. Its first run is the answer. */
-type LoopEnd = { status: RunStatus; error?: ErrorInfo } | { status: 'repeated'; error?: undefined };
+type LoopEnd =
+  | { status: RunStatus; error?: ErrorInfo }
+  | { status: 'repeated'; unwritten: readonly NewRecord[]; error?: undefined };
 
 async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
   const { manifest } = openedOf(state);
   const policy = policyOf(manifest.agent);
   if (!run.started) {
-    if (!(await passStartGate(state, run))) return { status: 'repeated' };
+    await passStartGate(state, run);
     run.started = true;
     await drainSteering(state, run, policy, true);
   }
-  const view = policy === undefined ? undefined : await loadView(state, run);
+  let view = policy === undefined ? undefined : await loadView(state, run);
   for (;;) {
     rollOverIfDue(run);
     if (view !== undefined && policy !== undefined) await prepareRequest(state, run, policy, view);
     // One turn. It is not a function of its own: each costs two promises, and these a stack trace each.
     const reply = await streamReply(state, run, policy !== undefined);
-    if (reply.duplicate) return { status: 'repeated' };
+    if (reply.duplicate) return { status: 'repeated', unwritten: reply.unwritten ?? [] };
     const { terminate, toolResults } = await takeReply(state, run, reply, policy !== undefined);
     endTurn(state, run, reply);
     if (isFailed(reply)) return failedEnd(run, reply.error);
-    if (view !== undefined && reply.message !== undefined)
+    // A view that was given messages which are not before this reply is made anew.
+    if (view !== undefined && reply.unwritten !== undefined) view = await loadView(state, run);
+    else if (view !== undefined && reply.message !== undefined)
       addToView(view, [...(reply.steering ?? []), reply.message, ...toolResults]);
     checkLengthStops(run, reply.stopReason, reply.calls.length);
     let more = reply.calls.length > 0 && !terminate;
@@ -74,7 +78,7 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
       if (decision.update !== undefined) await applyUpdate(state, run, view, decision.update);
       more ||= decision.again;
     }
-    checkTurnLimit(state, run, more || run.pending.length > 0);
+    checkTurnLimit(state, run, more);
     run.turn += 1;
     const polling = drainSteering(state, run, policy, more);
     if (polling !== undefined) await polling;
@@ -124,19 +128,25 @@ function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void
   );
 }
 
-/** Nothing of this run was written. Messages that it had taken along wait where they were: those before the prompt for the next one. */
-function dropRepeated(state: SessionState, run: RunState): void {
-  const prompt = run.pending.findIndex(({ id }) => id === promptEntryId(run.runId));
-  const steering = run.pending.slice(prompt + 1).filter(({ id }) => !id.startsWith(`${run.runId}/`));
-  giveBack(state, run.pending.slice(0, prompt), steering);
+/**
+ * Nothing of this run was written. What it had taken along and no log has waits where it was: messages before the one that
+ * opened the run for the next one.
+ */
+function dropRepeated(state: SessionState, run: RunState, unwritten: readonly NewRecord[]): void {
+  const missing = new Set(unwritten.map(keyOf));
+  const opener = run.pending.findIndex(({ id }) => id === promptEntryId(run.runId) || signalRunId(id) === run.runId);
+  const waiting = run.pending.map(({ id }) => missing.has(id) && !id.startsWith(`${run.runId}/`));
+  const before = run.pending.filter((_, index) => index < opener && waiting[index]);
+  const after = run.pending.filter((_, index) => index > opener && waiting[index]);
+  giveBack(state, before, after);
   state.run = null;
 }
 
-/** The gate before_agent_start, when there are handlers. @returns false for a run id that was used before */
-async function passStartGate(state: SessionState, run: RunState): Promise<boolean> {
+/** The gate before_agent_start, when there are handlers. Of a run id that was used before the model effect learns, too. */
+async function passStartGate(state: SessionState, run: RunState): Promise<void> {
   const { agent, hooks } = openedOf(state).manifest;
   const gate = hooks.beforeAgentStart;
-  if (gate === null) return true;
+  if (gate === null) return;
   state.counts.effects += 1;
   const { model, thinkingLevel, activeTools } = state;
   const started = await gateOf(gate).beforeAgentStart({
@@ -150,10 +160,8 @@ async function passStartGate(state: SessionState, run: RunState): Promise<boolea
     activeTools,
     messages: run.pending.map(({ message }) => message),
   });
-  if (started.duplicate) return false;
   run.pending.push(...started.messages.map((message, index) => ({ id: `${run.runId}/start/${index}`, message })));
   run.systemPrompt = started.systemPrompt ?? null;
-  return true;
 }
 
 /**
@@ -281,7 +289,7 @@ async function endRun(
   error: ErrorInfo | undefined,
 ): Promise<void> {
   run.closing = true;
-  // Messages that came behind a stored reply, and that no turn took along, wait for the next run.
+  // Messages that were taken out of a queue, and that no turn took along, wait for the next run.
   giveBack(state, [], run.pending.splice(0));
   holdQueues(state.queues);
   const event = (name: string, body: Extract<NewRecord, { kind: 'event' }>['event']): NewRecord => ({

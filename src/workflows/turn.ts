@@ -1,12 +1,12 @@
 import { CancellationScope } from '@temporalio/workflow';
 import { flags, type ModelInput, type ModelResult } from '../common/effects.ts';
-import { messageRecords, type NewRecord, type QueuedMessage } from '../common/events.ts';
+import { messageRecords, type NewRecord } from '../common/events.ts';
 import { assistantEntryId, toolResultEntryId } from '../common/ids.ts';
 import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
 import { takeRecords } from './append.ts';
 import { failedByAbort } from './failures.ts';
-import { beginAbort } from './queues.ts';
+import { beginAbort, takeUnwritten } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
@@ -18,26 +18,16 @@ export function takeReply(
   wantMessage: boolean,
 ): BatchOutcome | Promise<BatchOutcome> {
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
-  run.pending = takeUnwritten(state, reply.unwritten ?? []);
+  run.pending = [];
   run.poll = false;
   run.asking = null;
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
+  takeUnwritten(state, reply.unwritten ?? []);
   return isFailed(reply) || reply.calls.length === 0
     ? { terminate: true, toolResults: [] }
     : runToolBatch(state, run, reply, wantMessage);
-}
-
-/** What an effect that was done already did not write goes with the next one. @returns its messages */
-function takeUnwritten(state: SessionState, unwritten: readonly NewRecord[]): QueuedMessage[] {
-  const messages: QueuedMessage[] = [];
-  for (const record of unwritten) {
-    if (record.kind === 'event') state.events.push(record);
-    else if (record.entry.type === 'message') messages.push({ id: record.entry.id, message: record.entry.message });
-    else state.entries.push(record.entry);
-  }
-  return messages;
 }
 
 /** `turn_end` waits for the next effect, which writes it. */

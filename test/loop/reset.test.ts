@@ -167,15 +167,35 @@ test('a message and a setting that a reset brings before a stored reply are writ
   expect(changes).toMatchObject([{ level: 'high' }]);
 });
 
-test('a message that opened a run of its own stands once when a reset brings it into the run before', async () => {
-  const talk = harness.talk('plain', script);
-  talk.accepted.push('one', 'later');
+test('messages that opened runs of their own stand once when a reset brings them into the run before', async () => {
+  const talk = harness.talk('plain', [...script, { text: 'C' }, { text: 'D' }]);
+  talk.accepted.push('one', 'second', 'third');
   await talk.session.run('one', { runId: 'r1' });
-  await talk.session.followUp('later');
-  await talk.session.waitForIdle();
+  for (const text of ['second', 'third']) {
+    await talk.session.followUp(text);
+    await talk.session.waitForIdle();
+  }
   const before = await talk.transcript();
-  expect(before.slice(-2)).toEqual(['user: later', 'assistant: B']);
+  expect(before.slice(-4)).toEqual(['user: second', 'assistant: B', 'user: third', 'assistant: C']);
   await resetBefore(talk, 'streamAssistantResponse', 1);
   await talk.session.waitForIdle();
   expect(await talk.transcript()).toEqual(before);
+  expect(talk.requests).toHaveLength(4);
+});
+
+test('a steer that a later turn of the run had taken along is answered after a reset to before it came', async () => {
+  const talk = harness.talk('plain', ({ reply, attempt }) => ({
+    text: ['A', 'B'][reply] ?? 'too many',
+    ...(attempt === 1 ? { holdUntilFile: `hold${reply}`, holdAfterChunks: 0 } : {}),
+  }));
+  talk.accepted.push('one', 's1');
+  await talk.session.prompt('one', { runId: 'r1' });
+  await talk.held('hold0');
+  await talk.session.steer('s1');
+  talk.release('hold0');
+  await talk.held('hold1');
+  await resetBefore(talk, 'streamAssistantResponse');
+  expect(await talk.session.result('r1')).toMatchObject({ status: 'done', text: 'B' });
+  talk.release('hold1');
+  expect((await talk.transcript()).slice(-3)).toEqual(['assistant: A', 'user: s1', 'assistant: B']);
 });

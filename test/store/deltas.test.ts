@@ -119,6 +119,24 @@ describe('a commit that is asked for behind deltas', () => {
     expect(await reader.readDeltas('s', 0, 10)).toHaveLength(1);
   });
 
+  test('waits no longer when there are many, and not again for the same deltas', async () => {
+    const path = tempFolder();
+    const store = await tempSession({ path });
+    const unlock = lockLive(path);
+    const deltas = store.appendDeltas([delta(0)]);
+    const started = performance.now();
+    const commitAt = (n: number) => store.commit(fence(`e${n}`), { records: [entry(`e${n}`)] });
+    await Promise.all(Array.from({ length: 20 }, (_, n) => commitAt(n)));
+    for (let n = 20; n < 40; n++) await commitAt(n);
+    expect(performance.now() - started).toBeLessThan(20 * 250);
+    unlock();
+    await deltas;
+    // In order again.
+    void store.appendDeltas([delta(1)]);
+    await commitAt(40);
+    expect(await store.readDeltas('s', 0, 10)).toHaveLength(2);
+  });
+
   test('does not wait for reads that were asked for before', async () => {
     const store = await tempSession();
     const answered: string[] = [];

@@ -88,6 +88,7 @@ export interface DeltaSubject {
 /** Some of the oldest deltas: what they are of, and how far they go. */
 export interface OldDeltas {
   subjects: DeltaSubject[];
+  beforeMs: number;
   /** Numbers after the first and up to the last. */
   after: number;
   upTo: number;
@@ -95,7 +96,10 @@ export interface OldDeltas {
 
 const pruneRows = 5_000;
 
-/** The next deltas after a number that were written before `beforeMs`, or undefined when there are no more. */
+/**
+ * What is old among the next deltas after a number: written before `beforeMs`. Undefined at the end, and where a whole
+ * page is newer.
+ */
 export async function readOldDeltas(db: LiveDb, beforeMs: number, after: number): Promise<OldDeltas | undefined> {
   const rows = await db
     .selectFrom('deltas')
@@ -104,15 +108,14 @@ export async function readOldDeltas(db: LiveDb, beforeMs: number, after: number)
     .orderBy('seq')
     .limit(pruneRows)
     .execute();
-  const recent = rows.findIndex((row) => row.at >= beforeMs);
-  const old = recent === -1 ? rows : rows.slice(0, recent);
-  const last = old.at(-1);
-  if (last === undefined) return undefined;
+  const old = rows.filter((row) => row.at < beforeMs);
+  const last = rows.at(-1);
+  if (last === undefined || old.length === 0) return undefined;
   const subjects = new Map<string, DeltaSubject>();
   for (const { session_id: sessionId, run_id: runId, entry_id: entryId } of old) {
     subjects.set(`${sessionId}\n${entryId}`, { sessionId, runId, entryId });
   }
-  return { subjects: [...subjects.values()], after, upTo: last.seq };
+  return { subjects: [...subjects.values()], beforeMs, after, upTo: last.seq };
 }
 
 /** Those whose message or result stands in the log, and those of runs that have ended or that the log does not know. */
@@ -129,17 +132,21 @@ export async function selectEnded(db: Db, subjects: DeltaSubject[]): Promise<Del
   return ended;
 }
 
-export async function deleteDeltas(db: LiveDb, { subjects, after, upTo }: OldDeltas): Promise<number> {
+export async function deleteDeltas(db: LiveDb, { subjects, beforeMs, after, upTo }: OldDeltas): Promise<number> {
   let deleted = 0;
-  for (const { sessionId, entryId } of subjects) {
-    const result = await db
-      .deleteFrom('deltas')
-      .where('session_id', '=', sessionId)
-      .where('seq', '>', after)
-      .where('seq', '<=', upTo)
-      .where('entry_id', '=', entryId)
-      .executeTakeFirst();
-    deleted += Number(result.numDeletedRows);
+  for (const [sessionId, own] of Map.groupBy(subjects, (subject) => subject.sessionId)) {
+    for (const chunk of chunksOf(own, 500)) {
+      const entryIds = chunk.map(({ entryId }) => entryId);
+      const result = await db
+        .deleteFrom('deltas')
+        .where('session_id', '=', sessionId)
+        .where('seq', '>', after)
+        .where('seq', '<=', upTo)
+        .where('at', '<', beforeMs)
+        .where('entry_id', 'in', entryIds)
+        .executeTakeFirst();
+      deleted += Number(result.numDeletedRows);
+    }
   }
   return deleted;
 }

@@ -8,7 +8,7 @@ import { appendDeltas, deleteDeltas, lastDeltaSeq, readDeltas, readOldDeltas, se
 import { countEffects } from './effects.ts';
 import { readEntries, readPath } from './entries.ts';
 import { saveStep } from './fence.ts';
-import { readLog, readMissingKeys } from './log.ts';
+import { findRecords, readLog } from './log.ts';
 import { readRequest } from './requests.ts';
 import { listRuns, readEndedRuns, readRun } from './runs.ts';
 import { listSessions, openSession, readSession } from './session.ts';
@@ -37,7 +37,7 @@ export const logReads = {
   readPath,
   readEntries,
   readLog,
-  readMissingKeys,
+  findRecords,
   readBatch,
   readRequest,
   countEffects,

@@ -4,6 +4,7 @@ import { EverturnError } from '../../common/errors.ts';
 import { keyOf, type LogRecord, type NewRecord } from '../../common/events.ts';
 import { canonicalJson } from '../../common/json.ts';
 import type { Db, EntriesTable, RecordsRow, RunsRow, SessionsRow } from '../schema.ts';
+import type { RecordPlace } from '../types.ts';
 import { chunksOf } from './chunks.ts';
 import { insertStatement, listStatement, statement } from './statement.ts';
 
@@ -117,10 +118,18 @@ function toLogRecord(row: RecordsRow): LogRecord {
   };
 }
 
-/** Those of the keys that no record of the session has. */
-export async function readMissingKeys(db: Db, sessionId: string, keys: string[]): Promise<string[]> {
-  const known = await readKnownKeys(db, sessionId, keys);
-  return keys.filter((key) => !known.has(key));
+export async function findRecords(db: Db, sessionId: string, keys: string[]): Promise<(RecordPlace | null)[]> {
+  const places = new Map<string, RecordPlace>();
+  for (const chunk of chunksOf(keys, 500)) {
+    const rows = await db
+      .selectFrom('records')
+      .select(['key', 'offset', 'run_id'])
+      .where('session_id', '=', sessionId)
+      .where('key', 'in', chunk)
+      .execute();
+    for (const { key, offset, run_id: runId } of rows) places.set(key, { offset, runId });
+  }
+  return keys.map((key) => places.get(key) ?? null);
 }
 
 /** Reads a run's records, oldest first, in pages. */

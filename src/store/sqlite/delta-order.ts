@@ -1,4 +1,4 @@
-/** Milliseconds that a commit waits at most: a live thread that hangs costs readers the deltas, not a session its commits. */
+/** Milliseconds that a group of commits waits at most: a live thread that hangs costs readers the deltas, not a session its commits. */
 const longestWaitMs = 250;
 
 /**
@@ -9,6 +9,8 @@ const longestWaitMs = 250;
 export class DeltaOrder {
   readonly done: Int32Array<SharedArrayBuffer>;
   #sent = 0;
+  /** How many were done when a wait was given up: until there are more, nothing waits again. */
+  #stuckAt: number | undefined;
 
   constructor(memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
     this.done = new Int32Array(memory);
@@ -34,13 +36,15 @@ export class DeltaOrder {
   }
 
   /** Blocks the thread until so many writes are done. They take a fraction of a millisecond, and run beside the transaction. */
-  wait(sent: number): void {
+  wait(sent: readonly number[]): void {
     const deadline = performance.now() + longestWaitMs;
     for (;;) {
       const done = Atomics.load(this.done, 0);
+      if (done === this.#stuckAt || sent.every((count) => ((done - count) | 0) >= 0)) return;
+      this.#stuckAt = undefined;
       const left = deadline - performance.now();
-      if (((done - sent) | 0) >= 0 || left <= 0) return;
-      Atomics.wait(this.done, 0, done, left);
+      if (left > 0) Atomics.wait(this.done, 0, done, left);
+      else this.#stuckAt = done;
     }
   }
 }

@@ -6,8 +6,6 @@ import { toStoreError } from './errors.ts';
 export interface Job<Schema> {
   /** True: it is answered when it survives this process, and is safe from the power's end with the next one that is not. */
   passing?: boolean;
-  /** Called right before the commit: may block until what is to be readable first is. */
-  beforeCommit?: () => void;
   run(db: Connection<Schema>['db']): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: EverturnError): void;
@@ -20,9 +18,13 @@ type Answer = { value: unknown } | { error: EverturnError };
  * none when all of them are passing.
  * A job that fails takes back its own writes alone (one that has the transaction to itself needs no savepoint). If the
  * commit fails, all fail. If SQLite gives up the transaction in the middle (a full disk), the job that met it fails and
- * the others run again without it.
+ * the others run again without it. `beforeCommit` may block until what is to be readable first is.
  */
-export async function runGroup<Schema>(connection: Connection<Schema>, jobs: readonly Job<Schema>[]): Promise<void> {
+export async function runGroup<Schema>(
+  connection: Connection<Schema>,
+  jobs: readonly Job<Schema>[],
+  beforeCommit: () => void = () => {},
+): Promise<void> {
   let waiting = jobs;
   while (waiting.length > 0) {
     let answers: Map<Job<Schema>, Answer> | undefined;
@@ -36,7 +38,7 @@ export async function runGroup<Schema>(connection: Connection<Schema>, jobs: rea
       }
       // A job that failed alone has ended the transaction: it left nothing to commit.
       if (connection.inTransaction) {
-        for (const job of waiting) job.beforeCommit?.();
+        beforeCommit();
         connection.exec('commit');
       }
       answers = attempt.answers;

@@ -17,7 +17,8 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
   const write = callerOf<typeof logWrites>(logThread);
   const read = callerOf<typeof logReads & typeof liveReads>(liveThread);
   const commit = callerOf<Pick<typeof logWrites, 'commit'>>(logThread, 'behind');
-  const live = callerOf<typeof liveWrites>(liveThread, 'deltas');
+  const append = callerOf<Pick<typeof liveWrites, 'appendDeltas'>>(liveThread, 'deltas');
+  const prune = callerOf<Omit<typeof liveWrites, 'appendDeltas'>>(liveThread);
   return {
     openSession: (request) => write('openSession', request),
     beginEffect: (fence, first) => write('beginEffect', fence, first),
@@ -37,7 +38,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
     readPath: (sessionId, leaf, afterEntryId) => read('readPath', sessionId, leaf, afterEntryId),
     readEntries: (sessionId, ids) => read('readEntries', sessionId, ids),
     readLog: (sessionId, fromOffset, limit) => read('readLog', sessionId, fromOffset, limit),
-    readMissingKeys: (sessionId, keys) => read('readMissingKeys', sessionId, keys),
+    findRecords: (sessionId, keys) => read('findRecords', sessionId, keys),
     readBatch: (sessionId, entryId) => read('readBatch', sessionId, entryId),
     readRequest: (sessionId, runId, turn) => read('readRequest', sessionId, runId, turn),
     countEffects: (sessionId, runId) => read('countEffects', sessionId, runId),
@@ -53,7 +54,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
     },
 
     appendDeltas: async (deltas) => {
-      if (deltas.length > 0) await live('appendDeltas', deltas);
+      if (deltas.length > 0) await append('appendDeltas', deltas);
     },
     readDeltas: (sessionId, afterSeq, limit) => read('readDeltas', sessionId, afterSeq, limit),
     lastDeltaSeq: (sessionId) => read('lastDeltaSeq', sessionId),
@@ -63,7 +64,7 @@ export function storeOver(logThread: ThreadHost, liveThread: ThreadHost): Store 
         const old = await read('readOldDeltas', beforeMs, after);
         if (old === undefined) return deleted;
         const subjects = await read('selectEnded', old.subjects);
-        if (subjects.length > 0) deleted += await live('deleteDeltas', { ...old, subjects });
+        if (subjects.length > 0) deleted += await prune('deleteDeltas', { ...old, subjects });
         after = old.upTo;
       }
     },

@@ -42,14 +42,16 @@ async function openLogRoom(options: ThreadOptions, answer: (message: Answer) => 
   await migrate(connection, migrateLog);
   const table = logWrites as unknown as Table;
   const order = new DeltaOrder(options.deltaOrder);
-  const jobOf = (call: Pending): Job<Tables> => {
-    const { after } = call;
-    const job = { ...toJob<Tables>(table, call, answer), passing: isPassing(call) };
-    return after === undefined ? job : { ...job, beforeCommit: () => order.wait(after) };
-  };
+  const jobOf = (call: Pending): Job<Tables> => ({
+    ...toJob<Tables>(table, call, answer),
+    passing: isPassing(call),
+  });
   return {
     take: (queue) => queue.splice(0, maxGroup),
-    run: (calls) => runGroup(connection, calls.map(jobOf)),
+    run: (calls) => {
+      const behind = calls.flatMap(({ after }) => (after === undefined ? [] : [after]));
+      return runGroup(connection, calls.map(jobOf), () => order.wait(behind));
+    },
     close: () => connection.close(),
   };
 }
@@ -80,27 +82,25 @@ async function openLiveRoom(options: ThreadOptions, answer: (message: Answer) =>
     return log;
   };
   const order = new DeltaOrder(options.deltaOrder);
-  const isWrite = (call: Pending): boolean => call.operation in liveWrites;
+  const isDeltas = ({ operation }: Pending): boolean =>
+    operation === ('appendDeltas' satisfies keyof typeof liveWrites);
+  const jobOf = (call: Pending): Job<LiveTables> => toJob(liveWrites as unknown as Table, call, answer);
   return {
-    // A commit may wait for the writes: they wait for one read at most.
+    // A commit may wait for deltas: they wait for one other call at most.
     take: (queue) => {
-      const writes = queue.filter(isWrite);
-      if (writes.length === 0) return queue.splice(0, 1);
-      queue.splice(0, queue.length, ...queue.filter((call) => !isWrite(call)));
-      return writes;
+      const deltas = queue.filter(isDeltas);
+      if (deltas.length === 0) return queue.splice(0, 1);
+      queue.splice(0, queue.length, ...queue.filter((call) => !isDeltas(call)));
+      return deltas;
     },
     run: async (calls) => {
-      const writes = calls.filter(isWrite);
-      if (writes.length > 0) {
-        const jobs = writes.map((call) => toJob<LiveTables>(liveWrites as unknown as Table, call, answer));
-        await runGroup(live, jobs);
-        order.noteDone(writes.length);
-      }
-      for (const call of calls) {
-        if (isWrite(call)) continue;
-        if (call.operation in liveReads) await read(live, liveReads as unknown as Table, call, answer);
-        else await read(await openLog(), logReads as unknown as Table, call, answer);
-      }
+      const [call] = calls;
+      if (call === undefined) return;
+      if (call.operation in liveWrites) {
+        await runGroup(live, calls.map(jobOf));
+        if (isDeltas(call)) order.noteDone(calls.length);
+      } else if (call.operation in liveReads) await read(live, liveReads as unknown as Table, call, answer);
+      else await read(await openLog(), logReads as unknown as Table, call, answer);
     },
     close: () => {
       live.close();
