@@ -19,8 +19,8 @@ export function beforeAgentStart(runtime: Runtime, input: StartInput): Promise<S
   const place = { effect: `${input.runId}/start`, runId: input.runId, turn: input.turn, first };
   return runEffect(runtime, place, async (effect) => {
     const agent = agentOf(runtime, input.agent);
-    // The model effect will find that the run is there, and what is to become of its messages.
-    if (effect.begun.committed?.duplicateRun !== undefined) return { messages: [] };
+    const { runEnded, committed } = effect.begun;
+    if (runEnded || committed?.duplicateRun !== undefined) return { duplicate: true, messages: [] };
     if (agent.registry.known('before_agent_start') < input.handlers) {
       throw new EverturnError(
         'hook',

@@ -131,6 +131,8 @@ export interface StartInput extends RunPlace {
 }
 
 export interface StartResult {
+  /** The run id was used before, or the run has ended in the log: nobody was asked. */
+  duplicate?: boolean;
   /** To be added behind the messages that open the run. */
   messages: AgentMessage[];
   /** Digest of the system prompt that holds for the whole run, when a handler changed it. */

@@ -30,13 +30,12 @@ export function signalEntryId(chain: string, number: number): string {
   return `m-${chain}-${number}`;
 }
 
-export function isSignalEntry(entryId: string): boolean {
-  return entryId.startsWith('m-');
-}
-
-/** A run that no prompt opened, but a message sent to an idle session: after a reset, too, the same message opens the same run. */
+/**
+ * A run that no prompt opened, but a message that reached an idle session, by the entry id of that message: after a reset,
+ * too, the same message opens the same run.
+ */
 export function signalRunId(entryId: string): string {
-  return entryId.replace(/^m-/, 'run-');
+  return `run-${entryId.replace(/^m-/, '').replaceAll('/', '-')}`;
 }
 
 /** Messages that a queue hook gave to a poll: "RUN/t3" for the one that the third turn's model effect asked. */

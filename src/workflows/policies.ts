@@ -67,6 +67,13 @@ export function addToView(view: PolicyView, messages: readonly AgentMessage[]): 
   view.newMessages.push(...messages);
 }
 
+/** Takes messages out again that were added too early. */
+export function dropFromView(view: PolicyView, messages: readonly AgentMessage[]): void {
+  const dropped = new Set(messages);
+  view.context.messages = view.context.messages.filter((message) => !dropped.has(message));
+  view.newMessages = view.newMessages.filter((message) => !dropped.has(message));
+}
+
 export interface TurnDecision {
   stop: boolean;
   /** True: one more request, even if neither calls nor messages ask for it. */

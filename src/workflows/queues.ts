@@ -1,6 +1,5 @@
-import type { NewEntry } from '../common/entries.ts';
 import type { NewRecord, QueuedMessage } from '../common/events.ts';
-import { isSignalEntry, signalEntryId, signalRunId } from '../common/ids.ts';
+import { signalEntryId, signalRunId } from '../common/ids.ts';
 import type { AgentMessage } from '../common/messages.ts';
 import { nextMessage, nextNumber, type Queues, type RunRequest, type RunState, type SessionState } from './state.ts';
 
@@ -33,30 +32,6 @@ function drainNextTurn(state: SessionState): QueuedMessage[] {
   const items = state.queues.nextTurn.splice(0);
   if (items.length > 0) noteQueues(state);
   return items.map(toMessage);
-}
-
-/**
- * What an effect did not write since it, or its run, was done already: `workflow reset` had brought it there. The next
- * effects write it.
- */
-export function takeUnwritten(state: SessionState, unwritten: readonly NewRecord[]): void {
-  const messages: QueuedMessage[] = [];
-  const added: QueuedMessage[] = [];
-  const events: NewRecord[] = [];
-  const entries: NewEntry[] = [];
-  for (const record of unwritten) {
-    if (record.kind === 'entry') {
-      if (record.entry.type === 'message') messages.push({ id: record.entry.id, message: record.entry.message });
-      else entries.push(record.entry);
-    } else if (record.event.type === 'queue_update') added.push(...record.event.added);
-    else events.push(record);
-  }
-  state.entries.unshift(...entries);
-  state.events.unshift(...events);
-  // Word of the queues is given anew: later word may be in the log by now.
-  state.unlogged.unshift(...added);
-  state.queues.steer.unshift(...messages.map((message) => ({ ...message, held: false })));
-  if (messages.length + added.length > 0) noteQueues(state);
 }
 
 /** Messages that a run drained and could not use go back to the front. */
@@ -105,8 +80,9 @@ export function takeRunRequest(state: SessionState): RunRequest | undefined {
   const queued = drainNextTurn(state);
   const steering = drain(state, 'steer');
   const messages = steering.length > 0 ? steering : drain(state, 'followUp');
-  const opener = messages.find(({ id }) => isSignalEntry(id))?.id ?? signalEntryId(state.chain, nextMessage(state));
-  const runId = signalRunId(opener);
+  const [opener] = messages;
+  if (opener === undefined) throw new Error('a queue that has messages gave none');
+  const runId = signalRunId(opener.id);
   return { runId, token: runId, messages: [...queued, ...messages] };
 }
 
@@ -119,7 +95,7 @@ function hasUnheld(queues: Queues): boolean {
 }
 
 /** Leaves word for readers of the log. The text of each message is in the log once, with the first update that has it. */
-function noteQueues(state: SessionState): void {
+export function noteQueues(state: SessionState): void {
   const ids = (items: QueuedMessage[]) => items.map((item) => item.id);
   const { steer, followUp, nextTurn } = state.queues;
   const record: NewRecord = {

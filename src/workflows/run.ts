@@ -1,17 +1,27 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { AppendInput } from '../common/effects.ts';
 import { type ErrorInfo, EverturnError } from '../common/errors.ts';
-import { keyOf, type NewRecord, type RunStatus } from '../common/events.ts';
-import { assistantEntryId, polledMessages, promptEntryId, signalRunId } from '../common/ids.ts';
+import type { NewRecord, RunStatus } from '../common/events.ts';
+import { assistantEntryId, polledMessages } from '../common/ids.ts';
 import { type AssistantMessage, unansweredReply } from '../common/messages.ts';
 import type { AgentLoopTurnUpdate, Policy } from '../common/policy.ts';
 import { effects, gateOf } from './activities.ts';
 import { append, takeRecords } from './append.ts';
 import { errorInfoOf, failedByAbort } from './failures.ts';
-import { addToView, decideRequest, decideTurn, modelRef, newView, type PolicyView, policyOf } from './policies.ts';
+import {
+  addToView,
+  decideRequest,
+  decideTurn,
+  dropFromView,
+  modelRef,
+  newView,
+  type PolicyView,
+  policyOf,
+} from './policies.ts';
 import { beginAbort, drain, giveBack, holdQueues } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { endTurn, isFailed, streamReply, takeReply, turnEnd, turnRecords } from './turn.ts';
+import { giveBackCleared, giveBackUnwritten, unwrittenMessages } from './unwritten.ts';
 
 /** Replies cut by the output limit in a row, after which a run ends instead of asking once more. */
 const maxLengthStops = 3;
@@ -34,7 +44,8 @@ export async function executeRun(state: SessionState, run: RunState): Promise<vo
     end = await scope.run(() => turnLoop(state, run));
   } catch (failure) {
     if (failure instanceof RollOver) throw failure;
-    await endBrokenTurn(state, run, failure);
+    const unwritten = await endBrokenTurn(state, run, failure);
+    if (unwritten !== undefined) return dropRepeated(state, run, unwritten);
     end = run.aborting ? { status: 'aborted' } : { status: 'error', error: errorInfoOf(failure) };
   } finally {
     state.runScope = undefined;
@@ -50,25 +61,24 @@ type LoopEnd =
 
 async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
   const { manifest } = openedOf(state);
-  const policy = policyOf(manifest.agent);
-  if (!run.started) {
-    await passStartGate(state, run);
-    run.started = true;
-    await drainSteering(state, run, policy, true);
-  }
-  let view = policy === undefined ? undefined : await loadView(state, run);
+  const begins = !run.started;
+  const repeated = begins && !(await passStartGate(state, run));
+  run.started = true;
+  // A repeated run is not begun: its model effect tells what is to become of its messages, and no policy or hook is asked.
+  const policy = repeated ? undefined : policyOf(manifest.agent);
+  if (begins && !repeated) await drainSteering(state, run, policy, true);
+  const view = policy === undefined ? undefined : await loadView(state, run);
   for (;;) {
     rollOverIfDue(run);
     if (view !== undefined && policy !== undefined) await prepareRequest(state, run, policy, view);
     // One turn. It is not a function of its own: each costs two promises, and these a stack trace each.
     const reply = await streamReply(state, run, policy !== undefined);
     if (reply.duplicate) return { status: 'repeated', unwritten: reply.unwritten ?? [] };
+    if (view !== undefined) dropFromView(view, unwrittenMessages(run, reply.unwritten ?? []));
     const { terminate, toolResults } = await takeReply(state, run, reply, policy !== undefined);
     endTurn(state, run, reply);
     if (isFailed(reply)) return failedEnd(run, reply.error);
-    // A view that was given messages which are not before this reply is made anew.
-    if (view !== undefined && reply.unwritten !== undefined) view = await loadView(state, run);
-    else if (view !== undefined && reply.message !== undefined)
+    if (view !== undefined && reply.message !== undefined)
       addToView(view, [...(reply.steering ?? []), reply.message, ...toolResults]);
     checkLengthStops(run, reply.stopReason, reply.calls.length);
     let more = reply.calls.length > 0 && !terminate;
@@ -128,25 +138,19 @@ function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void
   );
 }
 
-/**
- * Nothing of this run was written. What it had taken along and no log has waits where it was: messages before the one that
- * opened the run for the next one.
- */
+/** Nothing of this run was written: what it had taken along is given back, and what it had changed for itself. */
 function dropRepeated(state: SessionState, run: RunState, unwritten: readonly NewRecord[]): void {
-  const missing = new Set(unwritten.map(keyOf));
-  const opener = run.pending.findIndex(({ id }) => id === promptEntryId(run.runId) || signalRunId(id) === run.runId);
-  const waiting = run.pending.map(({ id }) => missing.has(id) && !id.startsWith(`${run.runId}/`));
-  const before = run.pending.filter((_, index) => index < opener && waiting[index]);
-  const after = run.pending.filter((_, index) => index > opener && waiting[index]);
-  giveBack(state, before, after);
+  giveBackUnwritten(state, run, unwritten);
+  giveBackCleared(state, run);
+  Object.assign(state, run.sessionSettings);
   state.run = null;
 }
 
-/** The gate before_agent_start, when there are handlers. Of a run id that was used before the model effect learns, too. */
-async function passStartGate(state: SessionState, run: RunState): Promise<void> {
+/** The gate before_agent_start, when there are handlers. @returns false for a run id that was used before */
+async function passStartGate(state: SessionState, run: RunState): Promise<boolean> {
   const { agent, hooks } = openedOf(state).manifest;
   const gate = hooks.beforeAgentStart;
-  if (gate === null) return;
+  if (gate === null) return true;
   state.counts.effects += 1;
   const { model, thinkingLevel, activeTools } = state;
   const started = await gateOf(gate).beforeAgentStart({
@@ -162,6 +166,7 @@ async function passStartGate(state: SessionState, run: RunState): Promise<void> 
   });
   run.pending.push(...started.messages.map((message, index) => ({ id: `${run.runId}/start/${index}`, message })));
   run.systemPrompt = started.systemPrompt ?? null;
+  return !started.duplicate;
 }
 
 /**
@@ -242,8 +247,13 @@ function rollOverIfDue(run: RunState): void {
 /**
  * A turn that broke off (a hook or a policy threw, an effect failed for good) still ends in the log: what it was to
  * write is written, open calls get a result, and a reply that never came is replaced by one with the error, as pi does.
+ * @returns what was not written, when the run id was used before
  */
-async function endBrokenTurn(state: SessionState, run: RunState, failure: unknown): Promise<void> {
+async function endBrokenTurn(
+  state: SessionState,
+  run: RunState,
+  failure: unknown,
+): Promise<readonly NewRecord[] | undefined> {
   if (failedByAbort(run, failure)) beginAbort(state, run);
   const entryId = assistantEntryId(run.runId, run.turn);
   const reason = run.aborting ? 'Operation aborted' : errorInfoOf(failure).message;
@@ -252,7 +262,7 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
   );
   if (ended) {
     run.turn += 1;
-    return;
+    return undefined;
   }
   const message = unansweredReply(run.asking ?? state.model, {
     stopReason: run.aborting ? 'aborted' : 'error',
@@ -275,10 +285,12 @@ async function endBrokenTurn(state: SessionState, run: RunState, failure: unknow
     ...(run.turn === 0 ? { openRun: run.token } : {}),
     wantMessage: true,
   });
+  if (closed.duplicate) return records;
   run.pending = [];
   run.asking = null;
   state.events.push(turnEnd(run, closed.toolResults?.length ?? 0));
   run.turn += 1;
+  return undefined;
 }
 
 /** agent_end, settled, and after an abort what it took out of the queues: one write, after which the run is closed. */

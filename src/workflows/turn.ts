@@ -6,9 +6,10 @@ import { addTotals } from '../common/usage.ts';
 import { modelEffects } from './activities.ts';
 import { takeRecords } from './append.ts';
 import { failedByAbort } from './failures.ts';
-import { beginAbort, takeUnwritten } from './queues.ts';
+import { beginAbort } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { type BatchOutcome, runToolBatch } from './tool-batch.ts';
+import { giveBackUnwritten } from './unwritten.ts';
 
 /** Takes the reply of a turn. @returns its tool batch, or what stands for it when there is none */
 export function takeReply(
@@ -18,13 +19,13 @@ export function takeReply(
   wantMessage: boolean,
 ): BatchOutcome | Promise<BatchOutcome> {
   state.counts.usage = addTotals(state.counts.usage, reply.usage);
-  run.pending = [];
   run.poll = false;
   run.asking = null;
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
-  takeUnwritten(state, reply.unwritten ?? []);
+  giveBackUnwritten(state, run, reply.unwritten ?? []);
+  run.pending = [];
   return isFailed(reply) || reply.calls.length === 0
     ? { terminate: true, toolResults: [] }
     : runToolBatch(state, run, reply, wantMessage);

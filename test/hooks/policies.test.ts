@@ -42,6 +42,27 @@ test('prepareRequest is asked before every request, with what it will send, and 
   ]);
 });
 
+test('what prepareRequest changes for a repeated run is not left to the next one', async () => {
+  const talk = harness.talk('hooks-1.6', [{ text: 'A' }, { text: 'B' }]);
+  await talk.session.run('prepare', { runId: 'r' });
+  await talk.workflow.terminate();
+  await talk.session.run('prepare', { runId: 'r' });
+  await talk.session.waitForIdle();
+  expect((await talk.session.status()).thinkingLevel).toBe('off');
+  expect(talk.requests).toHaveLength(1);
+});
+
+test('a repeated run whose prepareRequest throws leaves what waits for the next turn where it is', async () => {
+  const talk = harness.talk('hooks-1.6', [{ text: 'A' }]);
+  const { runId } = await talk.session.prompt('prepare throws', { runId: 'r' });
+  await expect(talk.session.result(runId)).rejects.toMatchObject({ code: 'policy' });
+  await talk.workflow.terminate();
+  await talk.session.nextTurn('later');
+  await talk.session.prompt('prepare throws', { runId: 'r' });
+  await talk.session.waitForIdle();
+  expect(await talk.session.queues()).toMatchObject({ nextTurn: [{ content: [{ text: 'later' }] }] });
+});
+
 test.each([
   ['finish throws', 'finishTurn of agent "hooks-1.6" threw: finish is broken', ['user: finish throws', 'assistant: A']],
   [

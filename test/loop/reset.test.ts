@@ -199,3 +199,51 @@ test('a steer that a later turn of the run had taken along is answered after a r
   talk.release('hold1');
   expect((await talk.transcript()).slice(-3)).toEqual(['assistant: A', 'user: s1', 'assistant: B']);
 });
+
+test('a run that a reset into the run before interrupts stays so, and the session goes on', async () => {
+  const talk = harness.talk('plain', ({ reply, attempt }) => ({
+    text: ['A', 'B', 'C'][reply] ?? 'too many',
+    ...(reply === 1 && attempt === 1 ? { holdUntilFile: 'hold', holdAfterChunks: 0 } : {}),
+  }));
+  talk.accepted.push('one', 'second', 'two');
+  await talk.session.run('one', { runId: 'r1' });
+  await talk.session.followUp('second');
+  await talk.held('hold');
+  await resetBefore(talk, 'streamAssistantResponse');
+  talk.release('hold');
+  await talk.session.waitForIdle();
+  expect(await talk.session.run('two', { runId: 'r2' })).toMatchObject({ status: 'done' });
+  const asked = talk.asked.at(-1) ?? [];
+  expect(asked.filter((line) => line.startsWith('user'))).toEqual(['user: one', 'user: second', 'user: two']);
+});
+
+test('a run that a steer opened goes on after a reset to its beginning', async () => {
+  const talk = harness.talk('plain', ({ reply, attempt }) => ({
+    text: ['A', 'B'][reply] ?? 'too many',
+    ...(reply === 1 && attempt === 1 ? { holdUntilFile: 'hold', holdAfterChunks: 0 } : {}),
+  }));
+  talk.accepted.push('one', 'second');
+  await talk.session.run('one', { runId: 'r1' });
+  await talk.session.steer('second');
+  await talk.held('hold');
+  await resetBefore(talk, 'streamAssistantResponse', 1);
+  await waitFor(async () => (await talk.transcript()).at(-1) === 'assistant: B', { what: 'the answer' });
+  talk.release('hold');
+  await talk.session.waitForIdle();
+  expect(await talk.transcript()).toEqual(['user: one', 'assistant: A', 'user: second', 'assistant: B']);
+  const ends = (await talk.raw()).flatMap((event) => (event.type === 'agent_end' ? [event.status] : []));
+  expect(ends).toEqual(['done', 'done']);
+});
+
+test('a message for the next turn is still one after a reset to before it came', async () => {
+  const talk = harness.talk('plain', script.slice(1));
+  talk.accepted.push('one', 'later', 'two');
+  await talk.session.run('one', { runId: 'r1' });
+  await talk.session.nextTurn('later');
+  await talk.logged((event) => event.type === 'queue_update' && event.nextTurn.length === 1, 'the message');
+  await resetBefore(talk, 'streamAssistantResponse');
+  await talk.session.waitForIdle();
+  expect(await talk.session.queues()).toMatchObject({ steer: [], followUp: [], nextTurn: [{}] });
+  expect(await talk.session.run('two', { runId: 'r2' })).toMatchObject({ text: 'B' });
+  expect(talk.asked).toEqual([['user: one'], ['user: one', 'assistant: A', 'user: later', 'user: two']]);
+});

@@ -35,7 +35,7 @@ export async function beginEffect(db: Db, fence: Fence, first?: Commit): Promise
   const repeated = opening !== undefined && (await findDuplicate(db, fence.sessionId, opening)) !== undefined;
   const done = effect.result !== null && !repeated;
   const { over, aborted } = await stateOfRun(db, fence);
-  const ended = opening === undefined && !done && over;
+  const ended = !done && !repeated && over;
   const begin =
     first?.claim === undefined || !aborted ? first : { ...first, claim: { ...first.claim, withhold: true } };
   const committed = begin === undefined || done || ended ? undefined : await applyCommit(db, fence, entered, begin);
