@@ -34,16 +34,14 @@ function drainNextTurn(state: SessionState): QueuedMessage[] {
   return items.map(toMessage);
 }
 
-/** Messages that a run drained and could not use go back to the front. */
-export function giveBack(
-  state: SessionState,
-  nextTurn: readonly QueuedMessage[],
-  steering: readonly QueuedMessage[],
-): void {
-  if (nextTurn.length + steering.length === 0) return;
-  state.queues.nextTurn.unshift(...nextTurn.map((message) => ({ ...message, held: false })));
-  state.queues.steer.unshift(...steering.map((message) => ({ ...message, held: false })));
-  noteQueues(state);
+/** Messages that a run took and could not use go back to the front. @returns whether there were any */
+export function giveBack(state: SessionState, messages: Partial<Record<QueueName, readonly QueuedMessage[]>>): boolean {
+  const given = Object.entries(messages).filter(([, items]) => items.length > 0) as [QueueName, QueuedMessage[]][];
+  for (const [queue, items] of given) {
+    state.queues[queue].unshift(...items.map((message) => ({ ...message, held: false })));
+  }
+  if (given.length > 0) noteQueues(state);
+  return given.length > 0;
 }
 
 /** What abort takes: steering and follow-ups. Messages for the next turn stay. */

@@ -21,7 +21,7 @@ import {
 import { beginAbort, drain, giveBack, holdQueues } from './queues.ts';
 import { openedOf, type RunState, type SessionState } from './state.ts';
 import { endTurn, isFailed, streamReply, takeReply, turnEnd, turnRecords } from './turn.ts';
-import { giveBackCleared, giveBackUnwritten, unwrittenMessages } from './unwritten.ts';
+import { giveBackUnwritten, unwrittenMessages } from './unwritten.ts';
 
 /** Replies cut by the output limit in a row, after which a run ends instead of asking once more. */
 const maxLengthStops = 3;
@@ -74,7 +74,8 @@ async function turnLoop(state: SessionState, run: RunState): Promise<LoopEnd> {
     // One turn. It is not a function of its own: each costs two promises, and these a stack trace each.
     const reply = await streamReply(state, run, policy !== undefined);
     if (reply.duplicate) return { status: 'repeated', unwritten: reply.unwritten ?? [] };
-    if (view !== undefined) dropFromView(view, unwrittenMessages(run, reply.unwritten ?? []));
+    if (view !== undefined && reply.unwritten !== undefined)
+      dropFromView(view, unwrittenMessages(run, reply.unwritten));
     const { terminate, toolResults } = await takeReply(state, run, reply, policy !== undefined);
     endTurn(state, run, reply);
     if (isFailed(reply)) return failedEnd(run, reply.error);
@@ -141,7 +142,8 @@ function checkTurnLimit(state: SessionState, run: RunState, more: boolean): void
 /** Nothing of this run was written: what it had taken along is given back, and what it had changed for itself. */
 function dropRepeated(state: SessionState, run: RunState, unwritten: readonly NewRecord[]): void {
   giveBackUnwritten(state, run, unwritten);
-  giveBackCleared(state, run);
+  // An abort took these out of the queues, and the run has no end that could tell of them.
+  giveBack(state, run.cleared);
   Object.assign(state, run.sessionSettings);
   state.run = null;
 }
@@ -302,7 +304,7 @@ async function endRun(
 ): Promise<void> {
   run.closing = true;
   // Messages that were taken out of a queue, and that no turn took along, wait for the next run.
-  giveBack(state, [], run.pending.splice(0));
+  giveBack(state, { steer: run.pending.splice(0) });
   holdQueues(state.queues);
   const event = (name: string, body: Extract<NewRecord, { kind: 'event' }>['event']): NewRecord => ({
     kind: 'event',

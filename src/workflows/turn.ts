@@ -24,7 +24,7 @@ export function takeReply(
   state.leaf = reply.leaf;
   state.counts.turns += 1;
   if (reply.stopReason === 'aborted') beginAbort(state, run);
-  giveBackUnwritten(state, run, reply.unwritten ?? []);
+  if (reply.unwritten !== undefined) giveBackUnwritten(state, run, reply.unwritten);
   run.pending = [];
   return isFailed(reply) || reply.calls.length === 0
     ? { terminate: true, toolResults: [] }

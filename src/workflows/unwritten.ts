@@ -33,17 +33,6 @@ export function unwrittenMessages(run: RunState, unwritten: readonly NewRecord[]
   return run.pending.filter(({ id }) => keys.has(id)).map(({ message }) => message);
 }
 
-/** An abort took these out of the queues for a run that was over before: it has no end that could tell of them. */
-export function giveBackCleared(state: SessionState, run: RunState): void {
-  const { steer, followUp } = run.cleared;
-  run.cleared = { steer: [], followUp: [] };
-  if (steer.length + followUp.length === 0) return;
-  const free = (messages: QueuedMessage[]) => messages.map((message) => ({ ...message, held: false }));
-  state.queues.steer.unshift(...free(steer));
-  state.queues.followUp.unshift(...free(followUp));
-  noteQueues(state);
-}
-
 function giveBackMessages(state: SessionState, run: RunState, missing: ReadonlySet<string>): boolean {
   const isOpener = (id: string) => id === promptEntryId(run.runId) || signalRunId(id) === run.runId;
   const border = Math.max(
@@ -56,8 +45,7 @@ function giveBackMessages(state: SessionState, run: RunState, missing: ReadonlyS
     .filter(({ id }) => missing.has(id))
     // Its run is over without it: under its old id it would open the same run again.
     .map((item) => (isOpener(item.id) ? renamed(state, item) : item));
-  giveBack(state, before, behind);
-  return before.length + behind.length > 0;
+  return giveBack(state, { nextTurn: before, steer: behind });
 }
 
 function renamed(state: SessionState, { message }: QueuedMessage): QueuedMessage {

@@ -94,7 +94,8 @@ export interface OldDeltas {
   upTo: number;
 }
 
-const pruneRows = 5_000;
+/** Deltas that are written meanwhile wait for one page. */
+const pruneRows = 1_000;
 
 /**
  * What is old among the next deltas after a number: written before `beforeMs`. Undefined at the end, and where a whole
